@@ -1,0 +1,1 @@
+"""Mobile Location Agent: evaluates subscriptions where the position is known."""

@@ -1,0 +1,160 @@
+"""Which changes of a binding's truth are worth telling.
+
+There is no clock and no storage in here: the state is a value and time is an argument. So one trace gives the
+same edges on a device, on the server and in a simulation, and surviving a restart is only a matter of saving the
+value. Late events never come this far: the object's log has dropped them.
+
+Every edge is numbered, n = 1, 2, ..., also one that `modes` hides from the subscriber: an evaluator that takes
+over has to know about it. Whether it may be told is `Service.tells`.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+__all__ = [
+    "Edge",
+    "Instant",
+    "Mode",
+    "OnceState",
+    "Service",
+    "Tos",
+    "advance",
+    "deadline",
+    "follow",
+    "is_finished",
+    "step",
+]
+
+Instant = int  # milliseconds since 1970-01-01T00:00:00Z
+
+
+class Tos(StrEnum):
+    """Type of service."""
+
+    ONCE = "once"
+    EVERY = "every"
+    FIRST = "first"
+
+
+class Mode(StrEnum):
+    ENTER = "enter"
+    LEAVE = "leave"
+    MATCH = "match"
+
+
+class Service(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The type of service of a subscription with the options that decide on edges."""
+
+    tos: Tos = Tos.ONCE
+    modes: tuple[Mode, ...] = (Mode.ENTER, Mode.LEAVE)
+    dwell_s: float = 0.0
+    expires: Instant | None = None
+
+    def tells(self, mode: Mode) -> bool:
+        """Whether the subscriber asked for edges of this mode."""
+        return mode in self.modes or mode is Mode.MATCH
+
+    @property
+    def dwell_ms(self) -> int:
+        return round(self.dwell_s * 1000)
+
+
+class OnceState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is remembered of a binding between two events."""
+
+    holds: bool = False
+    n: int = 0  # numbers the edges; part of each notification's id
+    since: Instant | None = None  # when `holds` became true, as dated by its enter
+    visit: int | None = None  # the n of that enter
+    pending: Instant | None = None  # a dwell has been running since then
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """One change worth numbering; `visit` and `since` tell a leave about its enter."""
+
+    n: int
+    mode: Mode
+    ts: Instant
+    visit: int | None = None
+    since: Instant | None = None
+
+
+def step(
+    service: Service, state: OnceState, truth: bool | None, ts: Instant
+) -> tuple[OnceState, tuple[Edge, ...]]:
+    """Fold the truth at one event into the state; UNKNOWN changes nothing.
+
+    Time that has passed since the last event is not looked at: call `advance` up to `ts` first, with the event
+    that held until then, because a dwell that ended in between belongs to that event.
+    """
+    if truth is None or _is_over(service, ts) or is_finished(service, state):
+        return state, ()
+    if service.tos is Tos.EVERY:
+        return _matched(state, truth, ts)
+    if state.holds:
+        return (state, ()) if truth else _left(state, ts)
+    if not truth:
+        return (state if state.pending is None else _without_dwell(state)), ()
+    if service.dwell_ms == 0:
+        return _entered(state, ts)
+    if state.pending is None:
+        return msgspec.structs.replace(state, pending=ts), ()
+    return state, ()
+
+
+def advance(service: Service, state: OnceState, now: Instant) -> tuple[OnceState, tuple[Edge, ...]]:
+    """Let time pass up to and including `now`: a dwell whose deadline has come ends in an enter dated then."""
+    due = deadline(service, state)
+    if due is None or due > now:
+        return state, ()
+    return _entered(state, due)
+
+
+def deadline(service: Service, state: OnceState) -> Instant | None:
+    """When `advance` has something to do next, if nothing else happens."""
+    if state.pending is None:
+        return None
+    due = state.pending + service.dwell_ms
+    return None if _is_over(service, due) else due
+
+
+def follow(service: Service, state: OnceState, mode: Mode, ts: Instant) -> tuple[OnceState, Edge]:
+    """Repeat an edge that another evaluator decided, so that its state is known here too."""
+    if mode is Mode.ENTER:
+        state, (edge,) = _entered(state, ts)
+    elif mode is Mode.LEAVE:
+        state, (edge,) = _left(state, ts)
+    else:
+        state, (edge,) = _matched(state, True, ts)
+    return state, edge
+
+
+def is_finished(service: Service, state: OnceState) -> bool:
+    """`first` has nothing more to say after its one enter."""
+    return service.tos is Tos.FIRST and state.n > 0
+
+
+def _is_over(service: Service, ts: Instant) -> bool:
+    return service.expires is not None and ts >= service.expires
+
+
+def _entered(state: OnceState, ts: Instant) -> tuple[OnceState, tuple[Edge, ...]]:
+    n = state.n + 1
+    return OnceState(holds=True, n=n, since=ts, visit=n), (Edge(n, Mode.ENTER, ts),)
+
+
+def _left(state: OnceState, ts: Instant) -> tuple[OnceState, tuple[Edge, ...]]:
+    n = state.n + 1
+    return OnceState(holds=False, n=n), (Edge(n, Mode.LEAVE, ts, state.visit, state.since),)
+
+
+def _matched(state: OnceState, truth: bool, ts: Instant) -> tuple[OnceState, tuple[Edge, ...]]:
+    if not truth:
+        return state, ()
+    n = state.n + 1
+    return OnceState(n=n), (Edge(n, Mode.MATCH, ts),)
+
+
+def _without_dwell(state: OnceState) -> OnceState:
+    return msgspec.structs.replace(state, pending=None)

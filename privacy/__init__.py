@@ -1,0 +1,1 @@
+"""Privacy Manager: who may know where an object is. Pure."""

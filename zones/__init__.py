@@ -1,0 +1,1 @@
+"""Zone Definition Engine: names, shapes, validation and geometry. Pure: no I/O."""
