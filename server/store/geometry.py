@@ -24,10 +24,12 @@ class GeometryColumn(TypeDecorator[BaseGeometry]):
 
     impl = LargeBinary
     cache_ok = True
+    spatial_index = False  # read by GeoAlchemy; the index is declared with the table, where migrations are held to it
 
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+    def load_dialect_impl(self, dialect: Dialect | None) -> TypeEngine[Any]:
+        if dialect is None:  # GeoAlchemy asks so while a table is made, to learn whether this is a raster
+            return LargeBinary()
         if dialect.name == "postgresql":
-            # The index is declared with the table: there it is a part of the model that migrations are held to.
             return dialect.type_descriptor(Geometry(srid=SRID, spatial_index=False))
         return dialect.type_descriptor(LargeBinary())
 

@@ -4,14 +4,29 @@ Instants are integer epoch milliseconds, documents are JSON text. Ids are never 
 bindings must not come back to life for a new one of the same name.
 """
 
-from sqlalchemy import BigInteger, Boolean, ForeignKey, Index, Integer, LargeBinary, String, Text, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from server.store.geometry import GeometryColumn
 
-__all__ = ["Agent", "Base", "Binding", "DeadReport", "Grant", "Key", "Notification", "Object", "Secret", "Subscription", "User", "Zone"]
+__all__ = [
+    "Agent", "Base", "Binding", "DeadReport", "Grant", "Key", "Notification", "Object", "Secret", "Subscription",
+    "User", "Zone",
+]  # fmt: skip
 
 _ACTIVE = text("status = 'active'")
+_COUNTS_UP = {"sqlite_autoincrement": True}
 _Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite only counts up an INTEGER PRIMARY KEY
 
 
@@ -29,7 +44,7 @@ class Secret(Base):
 
 class User(Base):
     __tablename__ = "users"
-    __table_args__ = {"sqlite_autoincrement": True}
+    __table_args__ = _COUNTS_UP
     id: Mapped[int] = mapped_column(_Id, primary_key=True)
     name: Mapped[str] = mapped_column(Text)
     folded: Mapped[str] = mapped_column(Text, unique=True)  # NFKC and case folded: nobody poses as another
@@ -53,7 +68,11 @@ class Key(Base):
 
 class Zone(Base):
     __tablename__ = "zones"
-    __table_args__ = (UniqueConstraint("owner_id", "folded"), {"sqlite_autoincrement": True})
+    __table_args__ = (
+        UniqueConstraint("owner_id", "folded"),
+        Index("zones_outline", "outline", postgresql_using="gist").ddl_if(dialect="postgresql"),
+        _COUNTS_UP,
+    )
     id: Mapped[int] = mapped_column(_Id, primary_key=True)
     owner_id: Mapped[int] = mapped_column(ForeignKey("users.id"))
     local: Mapped[str] = mapped_column(Text)
@@ -71,7 +90,7 @@ class Object(Base):
     """Anything that can be located, with the newest event the server has of it."""
 
     __tablename__ = "objects"
-    __table_args__ = {"sqlite_autoincrement": True}
+    __table_args__ = _COUNTS_UP
     id: Mapped[int] = mapped_column(_Id, primary_key=True)
     oid: Mapped[str] = mapped_column(Text)
     folded: Mapped[str] = mapped_column(Text, unique=True)
@@ -87,7 +106,7 @@ class Agent(Base):
     __tablename__ = "agents"
     __table_args__ = (
         Index("one_agent_per_object", "object_id", unique=True, sqlite_where=_ACTIVE, postgresql_where=_ACTIVE),
-        {"sqlite_autoincrement": True},
+        _COUNTS_UP,
     )
     id: Mapped[int] = mapped_column(_Id, primary_key=True)
     object_id: Mapped[int] = mapped_column(ForeignKey("objects.id"), index=True)
@@ -102,7 +121,7 @@ class Agent(Base):
 
 class Grant(Base):
     __tablename__ = "grants"
-    __table_args__ = (UniqueConstraint("owner_id", "who_id"), {"sqlite_autoincrement": True})
+    __table_args__ = (UniqueConstraint("owner_id", "who_id"), _COUNTS_UP)
     id: Mapped[int] = mapped_column(_Id, primary_key=True)
     owner_id: Mapped[int] = mapped_column(ForeignKey("users.id"))
     who_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
@@ -112,7 +131,7 @@ class Grant(Base):
 
 class Subscription(Base):
     __tablename__ = "subscriptions"
-    __table_args__ = (UniqueConstraint("subscriber_id", "name"), {"sqlite_autoincrement": True})
+    __table_args__ = (UniqueConstraint("subscriber_id", "name"), _COUNTS_UP)
     id: Mapped[int] = mapped_column(_Id, primary_key=True)
     subscriber_id: Mapped[int] = mapped_column(ForeignKey("users.id"))
     name: Mapped[str] = mapped_column(Text)  # the id the client chose
@@ -151,7 +170,7 @@ class DeadReport(Base):
     """A report refused for good: why, and what it said."""
 
     __tablename__ = "dead_reports"
-    __table_args__ = {"sqlite_autoincrement": True}
+    __table_args__ = _COUNTS_UP
     id: Mapped[int] = mapped_column(_Id, primary_key=True)
     agent_id: Mapped[int] = mapped_column(ForeignKey("agents.id"), index=True)
     code: Mapped[str] = mapped_column(String(40))
