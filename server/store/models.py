@@ -11,6 +11,7 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    MetaData,
     String,
     Text,
     UniqueConstraint,
@@ -31,7 +32,15 @@ _Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite only counts up an I
 
 
 class Base(DeclarativeBase):
-    pass
+    # Every constraint has a name on both databases: a later migration could not drop it else.
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
 
 
 class Secret(Base):
