@@ -51,11 +51,14 @@ def open_engine(url: str) -> Engine:
     parsed = parse_database_url(url)
     engine = _open_sqlite(parsed) if parsed.drivername == "sqlite" else _open_postgresql(parsed)
 
-    @event.listens_for(engine, "handle_error")
-    def say_unreachable(context: ExceptionContext) -> None:
+    @event.listens_for(engine, "handle_error", retval=True)
+    def say_unreachable(context: ExceptionContext) -> DatabaseUnreachable | None:
+        if context.is_pre_ping:
+            return None  # the pool is about to make a new connection
         # No connection in the context means that making one has failed.
         if context.connection is None or context.is_disconnect:
-            context.chained_exception = _unreachable(parsed, context.original_exception)
+            return _unreachable(parsed, context.original_exception)
+        return None
 
     return engine
 
