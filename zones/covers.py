@@ -2,7 +2,7 @@
 
 Device, server and simulators all ask `Area.covers`, once per fix and zone, so there is one answer and it is
 quick: a box is looked at first, and only points in it meet the shape itself. Shapely's prepared polygons decide
-those, with a predicate that is exact on edges and corners.
+those; they tell the sides of an edge apart to 1e-25 degrees, and points on edges and corners are covered.
 
 Two places on the globe have several names: the antimeridian is lon 180 and -180, a pole has every longitude. An
 area that reaches one of them gives the same answer for all of its names.

@@ -10,8 +10,8 @@ What comes in is checked: types strictly (a string, a boolean or NaN is no numbe
 not dropped), and then by `zones.validation`.
 """
 
-import math
 from collections.abc import Mapping
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from zones.antimeridian import plain_boxes, ring_of_box
@@ -24,6 +24,7 @@ __all__ = [
     "feature_from_geojson",
     "feature_to_geojson",
     "features_from_geojson",
+    "geometry_from_geojson",
     "point_from_geojson",
     "shape_from_geojson",
     "shape_to_geojson",
@@ -44,17 +45,22 @@ class Feature(NamedTuple):
 
 def shape_from_geojson(obj: object) -> Shape:
     """A checked shape from a geometry object."""
+    return check_shape(geometry_from_geojson(obj))
+
+
+def geometry_from_geojson(obj: object) -> Shape:
+    """The shape as it is drawn, its numbers finite but nothing else checked: for coordinates in a plane."""
     geometry = _object(obj, "The shape")
     kind = geometry.get("type")
     if kind == "Polygon":
-        return check_shape(Polygon(_polygon(geometry.get("coordinates"), "coordinates")))
+        return Polygon(_polygon(geometry.get("coordinates"), "coordinates"))
     if kind == "MultiPolygon":
-        return check_shape(MultiPolygon(_polygons(geometry.get("coordinates"))))
+        return MultiPolygon(_polygons(geometry.get("coordinates")))
     if kind == "Circle":
         center = _position(geometry.get("center"), "center")
-        return check_shape(Circle(center, _number(geometry.get("radius_m"), "radius_m")))
+        return Circle(center, _number(geometry.get("radius_m"), "radius_m"))
     if kind == "Rectangle":
-        return check_shape(Rectangle(_bbox(geometry.get("bbox"))))
+        return Rectangle(_bbox(geometry.get("bbox")))
     raise GeoJsonInvalid(
         f"The shape's type is {_shown(kind)}, which can't be a zone.", hint=f"Send a {_SHAPES}.", type=_shown(kind)
     )
@@ -184,7 +190,14 @@ def _ring(obj: object, path: str) -> Ring:
     # The path of a single position is only put together for a fault: this runs for millions of them.
     points: list[Point] = []
     for position in _array(obj, path):
-        if type(position) is list and len(position) == 2 and type(position[0]) is type(position[1]) is float:
+        if (
+            type(position) is list
+            and len(position) == 2
+            and type(position[0]) is float
+            and type(position[1]) is float
+            and isfinite(position[0])
+            and isfinite(position[1])
+        ):
             points.append((position[0], position[1]))
         else:
             points.append(_position(position, f"{path}[{len(points)}]"))
@@ -223,8 +236,8 @@ def _number(obj: object, path: str) -> float:
     try:
         number = float(obj)
     except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
+        number = inf
+    if not isfinite(number):
         raise CoordinateInvalid(f"{path} is {_shown(obj)}, not a finite number.", hint="Send a JSON number.", path=path)
     return number
 
