@@ -1,20 +1,15 @@
 """Views: an object as one subscriber may see it.
 
-Predicates are evaluated on the event a view shows, never on a finer one. One precision exists so far; a coarser
-one is a new case in here, and everything that evaluates already goes through `see`.
+Predicates are evaluated on the event a view shows, never on a finer one: else they would measure what the grant
+hides. Everything that evaluates goes through `see`.
 """
-
-from enum import StrEnum
 
 import msgspec
 
 from matcher.events import Event
+from zones.coarsen import Precision
 
-__all__ = ["Precision", "View", "see"]
-
-
-class Precision(StrEnum):
-    EXACT = "exact"
+__all__ = ["View", "see"]
 
 
 class View(msgspec.Struct, frozen=True):

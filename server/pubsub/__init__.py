@@ -1,1 +1,1 @@
-"""TODO"""
+"""Spatial Pub/Sub Manager: zones, subscriptions and events in memory, and what they give."""

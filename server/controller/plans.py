@@ -1,0 +1,92 @@
+"""The plan of an object's agent: which bindings it evaluates, in words that tell it nothing else.
+
+A device sees handles, geometry and conditions. Geometry goes to a device only if it is SYSTEM's, the device owner's
+own, or its owner said `on_devices`; a binding that needs other geometry is not in the plan.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from agent_sdk.protocol.messages import PlanItem, PlanZone
+from agent_sdk.protocol.plans import FullPlan
+from matcher.evaluation import Rule
+from matcher.once import OnceState, is_finished
+from matcher.selector.tree import And, Condition, InZones, Not, Or
+from server.pubsub.identifiers import binding_handle, zone_handle
+from server.pubsub.world import BindingKey, ObjectEntry, World
+
+__all__ = ["binding_of", "build_plan", "is_offloadable"]
+
+_START = OnceState()
+
+
+def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
+    """Everything the object's agent is to evaluate, with the state of each binding as the server knows it."""
+    items: dict[str, PlanItem] = {}
+    zones: dict[str, PlanZone] = {}
+    for rule in world.rules(entry.id):
+        state = world.states.get(rule.key, _START)
+        if is_finished(rule.service, state) or not is_offloadable(world, entry, rule):
+            continue
+        names = {zone_id: _zone_handle(world, entry, zone_id) for zone_id in _zones_in(rule.condition)}
+        for zone_id, name in names.items():
+            if name not in zones:
+                zones[name] = PlanZone(name, world.shape(zone_id, world.subscriptions[rule.key.subscription_id]))
+        handle = binding_handle(world.secret, entry.generation, rule.key)
+        items[handle] = PlanItem(
+            handle=handle,
+            condition=_renamed(rule.condition, names),
+            service=rule.service,
+            state=state,
+            precision=str(rule.precision),
+        )
+    return FullPlan(generation=entry.generation, items=items, zones=zones)
+
+
+def is_offloadable(world: World, entry: ObjectEntry, rule: Rule) -> bool:
+    """Whether the object's device may know everything it needs to evaluate this binding."""
+    subscriber_id = world.subscriptions[rule.key.subscription_id].subscriber_id
+    return all(_may_travel(world, entry, zone_id, subscriber_id) for zone_id in _zones_in(rule.condition))
+
+
+def binding_of(world: World, entry: ObjectEntry, handle: str) -> BindingKey | None:
+    """The binding a handle of the current generation stands for, unless it has ended."""
+    for rule in world.all_rules(entry.id):
+        if binding_handle(world.secret, entry.generation, rule.key) == handle:
+            return rule.key
+    return None
+
+
+def _may_travel(world: World, entry: ObjectEntry, zone_id: str, subscriber_id: int) -> bool:
+    zone = world.zones.get(zone_id)
+    if zone is None:  # written inline: the subscriber's own geometry
+        return subscriber_id == entry.owner_id
+    return zone.owner_id in (world.system_id, entry.owner_id) or zone.zone.on_devices
+
+
+def _zone_handle(world: World, entry: ObjectEntry, zone_id: str) -> str:
+    zone = world.zones.get(zone_id)
+    version = 0 if zone is None else zone.zone.version
+    return zone_handle(world.secret, entry.id, entry.generation, zone_id, version)
+
+
+def _zones_in(condition: Condition) -> Iterator[str]:
+    if isinstance(condition, InZones):
+        yield from condition.zones
+    elif isinstance(condition, And | Or):
+        for item in condition.items:
+            yield from _zones_in(item)  # type: ignore[arg-type]  # a condition's items are conditions
+    elif isinstance(condition, Not):
+        yield from _zones_in(condition.item)  # type: ignore[arg-type]
+
+
+def _renamed(condition: Condition, names: dict[str, str]) -> Condition:
+    if isinstance(condition, InZones):
+        return InZones(tuple(names[zone_id] for zone_id in condition.zones))
+    if isinstance(condition, And | Or):
+        items = tuple(_renamed(item, names) for item in condition.items)  # type: ignore[arg-type]
+        return msgspec.structs.replace(condition, items=items)
+    if isinstance(condition, Not):
+        return Not(_renamed(condition.item, names))  # type: ignore[arg-type]
+    return condition

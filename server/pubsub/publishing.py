@@ -1,0 +1,140 @@
+"""Events of objects without an agent: folded here, with the same code as on a device.
+
+A batch is taken whole or not at all. An event that is not newer than the newest one of its object changes nothing
+and is counted as late, so sending a batch again after a lost answer is harmless.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from sqlalchemy import insert
+
+from matcher.evaluation import expire, fold
+from matcher.events import Event
+from matcher.once import Instant, deadline
+from server.errors import ObjectHasAgent, ObjectNotFound, TimestampAhead
+from server.pubsub.work import Work
+from server.pubsub.world import ObjectEntry
+from server.store import models
+from server.store.accounts import Account
+from zones.names import fold as fold_name
+from zones.oids import parse_oid
+
+__all__ = ["Published", "expire_dwells", "object_for_owner", "publish", "refuse_future"]
+
+
+class Published(msgspec.Struct, frozen=True):
+    accepted: int
+    late: int
+
+
+def publish(work: Work, account: Account, events: Sequence[Event]) -> Published:
+    """Check all events, then fold them one by one in the order they came."""
+    for event in events:
+        _check(work, account, event)
+    late = 0
+    work.tx.touch()
+    for event in events:
+        entry = object_for_owner(work, account, event.oid)
+        if entry.newest is not None and event.ts <= entry.newest:
+            late += 1
+        else:
+            _take_over(work, entry)
+            _fold(work, entry, event)
+    return Published(len(events) - late, late)
+
+
+def expire_dwells(work: Work) -> None:
+    """Let the dwells end whose time has come, on objects that the server evaluates."""
+    due = {key.object_id for key, state in work.world.states.items() if state.pending is not None}
+    for object_id in sorted(due):
+        entry = work.world.objects[object_id]
+        if entry.last is None or work.world.agent_holding(object_id, work.now) is not None:
+            continue
+        rules = work.world.rules(object_id)
+        states = {rule.key: work.world.states[rule.key] for rule in rules if rule.key in work.world.states}
+        changed, edges = expire(rules, states, entry.last, work.now)
+        if changed:
+            work.tx.touch()
+        for key, state in changed.items():
+            work.recorder.state(key, state)
+        for key, edge, held in edges:
+            work.recorder.edge(key, edge, held)
+
+
+def next_deadline(work: Work) -> Instant | None:
+    """When `expire_dwells` has something to do next."""
+    dues = (
+        deadline(work.world.subscriptions[key.subscription_id].service, state)
+        for key, state in work.world.states.items()
+        if state.pending is not None and work.world.agent_holding(key.object_id, work.now) is None
+    )
+    return min((due for due in dues if due is not None), default=None)
+
+
+def object_for_owner(work: Work, account: Account, oid: str) -> ObjectEntry:
+    """The caller's own object, made when it is spoken of for the first time."""
+    entry = work.world.object(oid)
+    if entry is None:
+        _check_owner(account, oid)
+        row = insert(models.Object).values(oid=oid, folded=fold_name(oid), owner_id=account.user_id, generation=0)
+        object_id = work.conn.execute(row.returning(models.Object.id)).scalar_one()
+        entry = ObjectEntry(object_id, oid, account.user_id, None, None, 0)
+        work.world.put_object(entry)
+    return entry
+
+
+def refuse_future(ts: Instant, now: Instant, clock_ahead_s: float) -> None:
+    if ts > now + clock_ahead_s * 1000:
+        raise TimestampAhead(
+            f"The event's ts is more than {clock_ahead_s:g} seconds ahead of the server's clock.",
+            hint="Set the sender's clock, and send ts in UTC.",
+        )
+
+
+def _check(work: Work, account: Account, event: Event) -> None:
+    _check_owner(account, event.oid)
+    refuse_future(event.ts, work.now, work.settings.clock_ahead_s)
+    entry = work.world.object(event.oid)
+    if entry is not None and work.world.agent_holding(entry.id, work.now) is not None:
+        raise ObjectHasAgent(
+            f"The object '{event.oid}' has an agent, which evaluates its position itself.",
+            hint="Send fixes to the agent, or revoke it first: DELETE /v1/agents/{id}.",
+            oid=event.oid,
+        )
+
+
+def _check_owner(account: Account, oid: str) -> None:
+    if fold_name(parse_oid(oid).owner) != fold_name(account.name):
+        raise ObjectNotFound(
+            f"There is no object '{oid}' that you may publish for.",
+            hint=f"Your objects are '{account.name}' and '{account.name}/...'.",
+            oid=oid,
+        )
+
+
+def _take_over(work: Work, entry: ObjectEntry) -> None:
+    """The server evaluates from here on: an agent whose lease has ended must not go on where it stopped."""
+    agent = work.world.agents.get(entry.id)
+    if agent is not None and agent.lease_until != 0:
+        agent.lease_until = 0
+        entry.generation += 1
+        work.conn.execute(
+            models.Agent.__table__.update().where(models.Agent.id == agent.id).values(lease_until=0)
+        )
+
+
+def _fold(work: Work, entry: ObjectEntry, event: Event) -> None:
+    world = work.world
+    rules = world.rules(entry.id)
+    states = {rule.key: world.states[rule.key] for rule in rules if rule.key in world.states}
+    changed, edges = fold(rules, states, entry.last, event, world.covers)
+    for key, state in changed.items():
+        work.recorder.state(key, state)
+        if state.pending is not None:
+            due = deadline(world.subscriptions[key.subscription_id].service, state)
+            work.deadlines += [] if due is None else [due]
+    for key, edge, held in edges:
+        work.recorder.edge(key, edge, held)
+    entry.newest, entry.last = event.ts, event
+    work.recorder.object_changed(entry)

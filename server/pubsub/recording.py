@@ -1,0 +1,117 @@
+"""What one transaction writes about edges: states, notifications with their offsets, the newest event.
+
+Collected while events are folded and written with a few statements at the end, in the same transaction. An edge
+whose subscriber is not allowed to know of it advances the state and leaves no notification and no offset.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+from sqlalchemy import Connection, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from matcher.event_format import format_event, format_instant
+from matcher.events import Event
+from matcher.once import Edge, Instant, OnceState
+from matcher.selector.format import format_zone_ref
+from server.pubsub.identifiers import notification_id
+from server.pubsub.world import OPERATION_OF, BindingKey, ObjectEntry, World
+from server.store.models import Binding, Notification, Object, User
+
+__all__ = ["Recorder"]
+
+
+class Recorder:
+    """Collects the results of one unit of work; `flush` writes them."""
+
+    def __init__(self, world: World, now: Instant) -> None:
+        self._world = world
+        self._now = now
+        self._states: dict[BindingKey, OnceState] = {}
+        self._notifications: list[dict[str, object]] = []
+        self._objects: dict[int, ObjectEntry] = {}
+        self.subscribers: set[int] = set()  # whose notifications there are more of now
+
+    def state(self, key: BindingKey, state: OnceState) -> None:
+        self._world.states[key] = state
+        self._states[key] = state
+
+    def object_changed(self, entry: ObjectEntry) -> None:
+        self._objects[entry.id] = entry
+
+    def edge(self, key: BindingKey, edge: Edge, event: Event) -> None:
+        """Record the edge as a notification, if it is one that the subscriber asked for and may have."""
+        world = self._world
+        subscription = world.subscriptions[key.subscription_id]
+        owner = world.objects[key.object_id]
+        operation = OPERATION_OF[edge.mode]
+        if not subscription.service.tells(edge.mode):
+            return
+        if not world.allows(owner.owner_id, subscription.subscriber_id, operation):
+            return
+        subscriber_id = subscription.subscriber_id
+        offset = world.offsets[subscriber_id] = world.offsets[subscriber_id] + 1
+        self.subscribers.add(subscriber_id)
+        identifier = notification_id(world.secret, key, edge.n)
+        body = format_event(event)
+        body["oid"] = owner.oid
+        body["ts"] = format_instant(edge.ts)
+        body["id"] = identifier
+        body["subscription"] = subscription.name
+        body["mode"] = str(edge.mode)
+        body["target"] = self._target_name(key)
+        if edge.visit is not None and edge.since is not None:
+            body["visit"] = notification_id(world.secret, key, edge.visit)
+            body["duration_s"] = (edge.ts - edge.since) / 1000
+        self._notifications.append(
+            {
+                "subscriber_id": subscriber_id,
+                "offset": offset,
+                "id": identifier,
+                "owner_id": owner.owner_id,
+                "operation": str(operation),
+                "ts": edge.ts,
+                "body": msgspec.json.encode(body).decode(),
+                "recorded": self._now,
+            }
+        )
+
+    def flush(self, conn: Connection) -> None:
+        if self._states:
+            _upsert_states(conn, self._states.items())
+        if self._notifications:
+            conn.execute(Notification.__table__.insert(), self._notifications)
+            for subscriber_id in self.subscribers:
+                last_offset = self._world.offsets[subscriber_id]
+                conn.execute(update(User).where(User.id == subscriber_id).values(last_offset=last_offset))
+        for entry in self._objects.values():
+            last = None if entry.last is None else msgspec.json.encode(entry.last).decode()
+            values = {"newest": entry.newest, "last_event": last, "generation": entry.generation}
+            conn.execute(update(Object).where(Object.id == entry.id).values(**values))
+
+    def _target_name(self, key: BindingKey) -> str | None:
+        if not key.target:
+            return None
+        entry = self._world.zones.get(key.target)
+        if entry is not None:
+            return str(entry.zone.name)
+        return format_zone_ref(self._world.subscriptions[key.subscription_id].inline[key.target])
+
+
+def _upsert_states(conn: Connection, states: Iterable[tuple[BindingKey, OnceState]]) -> None:
+    rows = [
+        {
+            "subscription_id": key.subscription_id,
+            "object_id": key.object_id,
+            "target": key.target,
+            "state": msgspec.json.encode(state).decode(),
+        }
+        for key, state in states
+    ]
+    insert = sqlite.insert(Binding) if conn.dialect.name == "sqlite" else postgresql.insert(Binding)
+    conn.execute(
+        insert.on_conflict_do_update(
+            index_elements=["subscription_id", "object_id", "target"], set_={"state": insert.excluded.state}
+        ),
+        rows,
+    )

@@ -1,0 +1,163 @@
+"""Creating, changing, pausing and deleting subscriptions.
+
+Privacy comes first: every object a selector names must be one whose owner lets the subscriber know what the type of
+service tells. "Not allowed" and "not there" are the same answer. An edit, a pause or a deletion notifies nobody;
+the state that is kept meets the next event.
+"""
+
+import msgspec
+from sqlalchemy import delete, insert, update
+
+from matcher.once import Instant, Mode, Service, Tos
+from matcher.selector.binding import named_oids, require_supported, zone_refs
+from matcher.selector.parser import parse_selector
+from matcher.selector.tree import InlineZone, NamedZone, Selector, ZoneRef
+from server.errors import ObjectNotFound, OptionInvalid, SubscriptionNotFound, UserNotFound
+from server.pubsub.work import Work
+from server.pubsub.world import SubscriptionEntry, needed_operations
+from server.pubsub.zones import zone_not_found
+from server.store import models
+from server.store.accounts import Account
+from zones.names import ZoneName
+from zones.oids import parse_oid
+from zones.validation import check_shape
+
+__all__ = ["NewSubscription", "delete_subscription", "put_subscription"]
+
+_MAX_NAME = 100
+
+
+class NewSubscription(msgspec.Struct, frozen=True):
+    name: str
+    selector: str
+    tos: Tos = Tos.ONCE
+    modes: tuple[Mode, ...] | None = None
+    dwell_s: float = 0.0
+    expires: Instant | None = None
+    purpose: str = ""
+    paused: bool = False
+
+
+def put_subscription(work: Work, account: Account, new: NewSubscription) -> tuple[SubscriptionEntry, bool]:
+    """Create it or change it; answers the subscription and whether it is new. Repeating a call changes nothing."""
+    _check_name(new.name)
+    service = _service(new)
+    selector = parse_selector(new.selector)
+    require_supported(selector)
+    _check_zones(work, account, selector)
+    _check_privacy(work, account, selector, service)
+    old = work.world.subscription(account.user_id, new.name)
+    if old is not None and (old.text, old.service, old.purpose, old.paused) == (
+        new.selector,
+        service,
+        new.purpose,
+        new.paused,
+    ):
+        return old, False
+    work.tx.touch()
+    values = {
+        "selector": new.selector,
+        "service": msgspec.json.encode(service).decode(),
+        "purpose": new.purpose,
+        "paused": new.paused,
+        "changed": work.now,
+    }
+    if old is None:
+        row = insert(models.Subscription).values(subscriber_id=account.user_id, name=new.name, **values)
+        subscription_id = work.conn.execute(row.returning(models.Subscription.id)).scalar_one()
+    else:
+        subscription_id = old.id
+        work.plans.update(work.world.objects_meant(old))
+        work.conn.execute(
+            update(models.Subscription).where(models.Subscription.id == subscription_id).values(**values)
+        )
+    entry = SubscriptionEntry(
+        id=subscription_id,
+        subscriber_id=account.user_id,
+        name=new.name,
+        text=new.selector,
+        selector=selector,
+        service=service,
+        purpose=new.purpose,
+        paused=new.paused,
+        changed=work.now,
+    )
+    work.world.put_subscription(entry)
+    work.plans.update(work.world.objects_meant(entry))
+    return entry, old is None
+
+
+def delete_subscription(work: Work, account: Account, name: str) -> None:
+    entry = work.world.subscription(account.user_id, name)
+    if entry is None:
+        raise SubscriptionNotFound(f"You have no subscription '{name}'.", hint="List yours to see their ids.")
+    work.tx.touch()
+    work.plans.update(work.world.objects_meant(entry))
+    work.conn.execute(delete(models.Binding).where(models.Binding.subscription_id == entry.id))
+    work.conn.execute(delete(models.Subscription).where(models.Subscription.id == entry.id))
+    work.world.remove_subscription(entry.id)
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(name) <= _MAX_NAME or not name.isprintable() or "/" in name or name != name.strip():
+        raise OptionInvalid(
+            f"A subscription's id has 1 to {_MAX_NAME} printable characters and no slash.",
+            hint="Choose a short one, for example van7-xidan.",
+            option="id",
+        )
+
+
+def _service(new: NewSubscription) -> Service:
+    if new.tos is not Tos.ONCE and new.modes is not None:
+        raise OptionInvalid(
+            f"modes can't be chosen with tos '{new.tos}'.", hint="Leave modes out, or use tos 'once'.", option="modes"
+        )
+    if new.tos is Tos.EVERY and new.dwell_s:
+        raise OptionInvalid("dwell_s has no meaning with tos 'every'.", hint="Use 'once' or 'first'.", option="dwell_s")
+    if not 0 <= new.dwell_s <= 30 * 86400:
+        raise OptionInvalid(
+            f"dwell_s is {new.dwell_s}; it must be from 0 to 2592000 seconds (30 days).",
+            hint="Give the time inside in seconds.",
+            option="dwell_s",
+        )
+    modes = new.modes
+    if modes is None:
+        modes = {Tos.ONCE: (Mode.ENTER, Mode.LEAVE), Tos.FIRST: (Mode.ENTER,), Tos.EVERY: (Mode.MATCH,)}[new.tos]
+    elif not modes or Mode.MATCH in modes:
+        raise OptionInvalid("modes is a list of 'enter' and 'leave'.", hint="Name one of them or both.", option="modes")
+    ordered = tuple(mode for mode in Mode if mode in modes)
+    return Service(tos=new.tos, modes=ordered, dwell_s=new.dwell_s, expires=new.expires)
+
+
+def _check_zones(work: Work, account: Account, selector: Selector) -> None:
+    for ref in zone_refs(selector):
+        if isinstance(ref, InlineZone):
+            check_shape(ref.shape)
+        elif not _may_name(work, account, ref):
+            if isinstance(ref, NamedZone):
+                raise zone_not_found(ZoneName(ref.owner, ref.local))
+            raise UserNotFound(
+                f"There are no zones of '{ref.owner}' that you may use.",
+                hint="Check the name; zones of others are private.",
+            )
+
+
+def _may_name(work: Work, account: Account, ref: ZoneRef) -> bool:
+    if isinstance(ref, InlineZone):
+        return True
+    if isinstance(ref, NamedZone):
+        entry = work.world.zone(ref.owner, ref.local)
+        return entry is not None and work.world.may_read_zone(entry, account.user_id)
+    return work.world.user_id(ref.owner) in (account.user_id, work.world.system_id)
+
+
+def _check_privacy(work: Work, account: Account, selector: Selector, service: Service) -> None:
+    operations = needed_operations(service)
+    for oid in named_oids(selector):
+        owner_id = work.world.user_id(parse_oid(oid).owner)
+        if owner_id is None or not all(work.world.allows(owner_id, account.user_id, op) for op in operations):
+            raise ObjectNotFound(
+                f"There is no object '{oid}' whose {' and '.join(operations)} you may know.",
+                hint="Its owner can grant it: POST /v1/privacy/grants.",
+                oid=oid,
+            )

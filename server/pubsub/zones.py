@@ -1,0 +1,145 @@
+"""Creating, changing and deleting zones.
+
+SYSTEM's zones belong to administrators, a user's zones to that user. Editing a zone notifies nobody; deleting it
+ends its bindings, and a new zone of the same name has a new id and starts new.
+"""
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import delete, insert, update
+
+from server.errors import Forbidden, VersionMismatch, ZoneExists, ZoneNotFound
+from server.pubsub.work import Work
+from server.pubsub.world import ZoneEntry
+from server.store import models
+from server.store.accounts import Account
+from zones.covers import outline
+from zones.names import SYSTEM, ZoneName, check_local_name, fold
+from zones.shapes import Shape
+from zones.validation import check_shape
+from zones.zone import Zone
+
+__all__ = ["NewZone", "delete_zone", "import_zones", "put_zone"]
+
+
+class NewZone(msgspec.Struct, frozen=True):
+    """What a caller says a zone should be. The shape has been parsed, not yet checked."""
+
+    name: ZoneName
+    shape: Shape
+    properties: dict[str, Any] = {}
+    tags: tuple[str, ...] = ()
+    on_devices: bool = False
+
+
+def put_zone(work: Work, account: Account, new: NewZone, *, expected_version: int | None = None) -> tuple[Zone, bool]:
+    """Create the zone, or change it; answers the zone and whether it is new."""
+    owner_id = _owner_for_writing(work, account, new.name)
+    check_local_name(new.name.local)
+    shape = check_shape(new.shape)
+    old = work.world.zone(new.name.owner, new.name.local)
+    _check_version(new.name, old, expected_version)
+    zone = _save(work, owner_id, new, shape, old)
+    work.plans.update(work.world.agents)
+    return zone, old is None
+
+
+def import_zones(work: Work, account: Account, zones: list[NewZone]) -> list[Zone]:
+    """All of them or none; a name that exists already, or twice in the import, is refused."""
+    seen: set[str] = set()
+    checked: list[tuple[int, NewZone, Shape]] = []
+    for new in zones:
+        owner_id = _owner_for_writing(work, account, new.name)
+        check_local_name(new.name.local)
+        if work.world.zone(new.name.owner, new.name.local) is not None or fold(new.name.local) in seen:
+            raise ZoneExists(
+                f"There is a zone {new.name} already.",
+                hint="Delete it first, or give the feature another name.",
+                zone=str(new.name),
+            )
+        seen.add(fold(new.name.local))
+        checked.append((owner_id, new, check_shape(new.shape)))
+    saved = [_save(work, owner_id, new, shape, None) for owner_id, new, shape in checked]
+    work.plans.update(work.world.agents)
+    return saved
+
+
+def delete_zone(work: Work, account: Account, name: ZoneName, *, expected_version: int | None = None) -> None:
+    _owner_for_writing(work, account, name)
+    entry = work.world.zone(name.owner, name.local)
+    if entry is None:
+        raise zone_not_found(name)
+    _check_version(name, entry, expected_version)
+    zone = entry.zone
+    work.tx.touch()
+    work.conn.execute(delete(models.Zone).where(models.Zone.id == zone.id))
+    work.conn.execute(delete(models.Binding).where(models.Binding.target == str(zone.id)))
+    work.world.remove_zone(zone.id)
+    work.plans.update(work.world.agents)
+
+
+def zone_not_found(name: ZoneName) -> ZoneNotFound:
+    return ZoneNotFound(
+        f"There is no zone {name} that you may use.", hint="Check the name; zones of others are private.", zone=str(name)
+    )
+
+
+def _save(work: Work, owner_id: int, new: NewZone, shape: Shape, old: ZoneEntry | None) -> Zone:
+    work.tx.touch()
+    values: dict[str, Any] = {
+        "shape": msgspec.json.encode(shape).decode(),
+        "outline": outline(shape),
+        "properties": msgspec.json.encode(new.properties).decode(),
+        "tags": msgspec.json.encode(new.tags).decode(),
+        "on_devices": new.on_devices,
+        "changed": work.now,
+    }
+    if old is None:
+        version, local = 1, new.name.local
+        row = insert(models.Zone).values(
+            owner_id=owner_id, local=local, folded=fold(local), version=version, **values
+        )
+        zone_id = work.conn.execute(row.returning(models.Zone.id)).scalar_one()
+    else:
+        version, local, zone_id = old.zone.version + 1, old.zone.local, old.zone.id
+        work.conn.execute(update(models.Zone).where(models.Zone.id == zone_id).values(version=version, **values))
+    zone = Zone(
+        id=zone_id,
+        owner=work.world.users[owner_id],
+        local=local,
+        version=version,
+        shape=shape,
+        properties=new.properties,
+        tags=new.tags,
+        on_devices=new.on_devices,
+    )
+    work.world.put_zone(zone, owner_id)
+    return zone
+
+
+def _owner_for_writing(work: Work, account: Account, name: ZoneName) -> int:
+    """The owner's id, if this account may write zones in that name."""
+    owner_id = work.world.user_id(name.owner)
+    if owner_id == work.world.system_id:
+        if not account.is_admin:
+            raise Forbidden(
+                f"The zone {name} belongs to {SYSTEM}, and you are not an administrator.",
+                hint=f"Use a zone of your own, {account.name}.{name.local}.",
+            )
+        return owner_id
+    if owner_id != account.user_id:
+        raise zone_not_found(name)
+    return owner_id
+
+
+def _check_version(name: ZoneName, old: ZoneEntry | None, expected: int | None) -> None:
+    if expected is None:
+        return
+    found = 0 if old is None else old.zone.version
+    if found != expected:
+        raise VersionMismatch(
+            f"The zone {name} has version {found}, not {expected}.",
+            hint="Read it again and repeat your change.",
+            version=found,
+        )
