@@ -12,8 +12,8 @@ from matcher.selector.tree import Condition
 from zones.shapes import Point, Shape
 
 __all__ = [
-    "PROTOCOL", "Ack", "Bye", "FromAgent", "FromServer", "Hello", "Lease", "Notify", "Plan", "PlanItem", "PlanZone", "Refusal",
-    "Renew", "Report", "ReportItem", "Welcome",
+    "PROTOCOL", "Ack", "Bye", "FromAgent", "FromServer", "Hello", "Lease", "Notify", "Plan", "PlanItem", "PlanZone",
+    "Refusal", "Renew", "Report", "ReportItem", "Welcome",
 ]  # fmt: skip
 
 PROTOCOL = 1
