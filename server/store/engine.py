@@ -70,9 +70,7 @@ def for_writing(conn: Connection) -> Connection:
 
 def check_migrated(engine: Engine) -> None:
     """Raise unless the tables are those of this version."""
-    with engine.connect() as conn:
-        tables = inspect(conn).get_table_names()
-        found = conn.scalar(text("SELECT version_num FROM alembic_version")) if "alembic_version" in tables else None
+    found = _revision(engine)
     if found == REVISION:
         return
     where = engine.url.render_as_string(hide_password=True)
@@ -81,6 +79,17 @@ def check_migrated(engine: Engine) -> None:
     else:
         sentence = f"The database {where} has the tables of revision {found}, but this version needs {REVISION}."
     raise DatabaseNotMigrated(sentence, hint="Run `fencepost db upgrade` with the same database.", found=found)
+
+
+def _revision(engine: Engine) -> str | None:
+    path = engine.url.database or ""
+    if engine.dialect.name == "sqlite" and Path(path).parent.is_dir() and not Path(path).exists():
+        return None  # and connecting would leave an empty file
+    with engine.connect() as conn:
+        if not inspect(conn).has_table("alembic_version"):
+            return None
+        found: str | None = conn.scalar(text("SELECT version_num FROM alembic_version"))
+        return found
 
 
 def _open_sqlite(url: URL) -> Engine:

@@ -1,0 +1,105 @@
+"""`fencepost serve`: the server in this process, until SIGTERM or Ctrl-C."""
+
+import argparse
+import logging
+import os
+import signal
+import socket
+
+import uvicorn
+
+from server.cli.database import add_database_argument
+from server.cli.output import add_json_argument, print_json
+from server.settings import Settings, read_settings
+from server.store.engine import check_migrated, open_engine
+from server.store.migrate import upgrade
+from zones.errors import CallerError
+
+__all__ = ["AddressUnusable", "add_arguments", "run"]
+
+_GRACE_S = 10  # for requests that are being answered when the end comes
+
+
+class AddressUnusable(CallerError):
+    code = "address_unusable"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", help="the address to listen on (default: FENCEPOST_HOST, or 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="the port (default: FENCEPOST_PORT, or 8000; 0 takes a free one)")
+    add_database_argument(parser)
+    parser.add_argument("--no-upgrade", action="store_true", help="fail if the database is not of this version")
+    parser.add_argument("--verbose", action="store_true", help="log what happens, not only what goes wrong")
+    add_json_argument(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    settings = read_settings(os.environ, host=args.host, port=args.port, database=args.database)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.WARNING)
+    if args.verbose:
+        logging.getLogger("fencepost").setLevel(logging.INFO)
+    _prepare_database(settings, may_upgrade=not args.no_upgrade)
+    listener = _listen(settings)
+    with listener:
+        _announce(settings.host, listener.getsockname()[1], as_json=args.json)
+        return 0 if _serve(settings, listener) else 1
+
+
+def _prepare_database(settings: Settings, *, may_upgrade: bool) -> None:
+    if may_upgrade:
+        upgrade(settings.database)
+    engine = open_engine(settings.database)
+    try:
+        check_migrated(engine)
+    finally:
+        engine.dispose()
+
+
+def _listen(settings: Settings) -> socket.socket:
+    """Bind before anything is started, so that a taken port is one clear sentence."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+    except OSError as error:
+        # Python's own text would repeat the address; the errors of name resolution have numbers below 0.
+        reason = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror or error
+        raise AddressUnusable(
+            f"Can't listen on {settings.host} port {settings.port}: {reason}.",
+            hint="Is another server running there? Choose another with --host and --port.",
+        ) from error
+
+
+def _announce(host: str, port: int, *, as_json: bool) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{port}"
+    if as_json:
+        print_json({"url": url, "docs": f"{url}/docs"})
+    else:
+        print(f"Fencepost is at {url}, the API docs at {url}/docs. Ctrl-C stops it.", flush=True)
+
+
+def _serve(settings: Settings, listener: socket.socket) -> bool:
+    """Whether it came as far as serving; if not, uvicorn has logged why."""
+    from server.app import create_app  # the whole server: too much for `fencepost serve --help`
+
+    # uvicorn stops in order at either signal and then sends it to us again, for whoever else wants to know.
+    # Nobody does: an ordered stop is no failure.
+    before = {name: signal.signal(name, lambda *_: None) for name in (signal.SIGTERM, signal.SIGINT)}
+    config = uvicorn.Config(
+        create_app(settings),
+        lifespan="on",
+        ws="websockets-sansio",
+        ws_max_size=settings.max_frame_bytes,
+        ws_per_message_deflate=False,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+    server = uvicorn.Server(config)
+    try:
+        server.run(sockets=[listener])
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+    return server.started

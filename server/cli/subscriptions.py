@@ -1,0 +1,64 @@
+"""`fencepost subscriptions`: what you want to be told."""
+
+import argparse
+from typing import Any
+
+from server.cli.http import add_server_arguments, connect, segment
+from server.cli.output import add_json_argument, explain, print_items, print_json
+
+__all__ = ["add_arguments", "run"]
+
+_OPTIONS = ("tos", "modes", "dwell_s", "expires", "purpose", "paused")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    put = actions.add_parser("put", help="create a subscription, or change it")
+    put.add_argument("id", metavar="ID", help="your name for it")
+    put.add_argument("selector", metavar="SELECTOR", help='for example "(mike) within (SYSTEM.Xidan)"')
+    put.add_argument("--tos", choices=("once", "every", "first"), help="the type of service (default: once)")
+    put.add_argument("--modes", type=_words, metavar="LIST", help="enter, leave or both: enter,leave")
+    put.add_argument("--dwell-s", type=float, metavar="S", help="seconds inside before an enter is told")
+    put.add_argument("--expires", metavar="TIME", help="when it ends, for example 2030-01-31T12:00:00Z")
+    put.add_argument("--purpose", help="what you want to know it for")
+    put.add_argument("--paused", action="store_true", default=None, help="keep it, but tell nothing for now")
+    listing = actions.add_parser("list", help="list your subscriptions")
+    delete = actions.add_parser("delete", help="delete a subscription")
+    delete.add_argument("id", metavar="ID")
+    for action in (put, listing, delete):
+        add_server_arguments(action)
+        add_json_argument(action)
+
+
+def run(args: argparse.Namespace) -> int:
+    return {"put": _put, "list": _list, "delete": _delete}[args.action](args)
+
+
+def _put(args: argparse.Namespace) -> int:
+    body: dict[str, Any] = {"selector": args.selector}
+    body.update({name: value for name in _OPTIONS if (value := getattr(args, name)) is not None})
+    subscription = connect(args).call("PUT", f"/v1/subscriptions/{segment(args.id)}", body=body)
+    if args.json:
+        print_json(subscription)
+    else:
+        explain(f"Subscription {args.id}: {args.selector}")
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    subscriptions = connect(args).items("/v1/subscriptions")
+    print_items(subscriptions, ["id", "tos", "modes", "dwell_s", "paused", "selector"], as_json=args.json)
+    return 0
+
+
+def _delete(args: argparse.Namespace) -> int:
+    connect(args).call("DELETE", f"/v1/subscriptions/{segment(args.id)}")
+    if args.json:
+        print_json({"id": args.id, "deleted": True})
+    else:
+        explain(f"Deleted {args.id}.")
+    return 0
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
