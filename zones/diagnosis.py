@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import islice
+from math import nan
 
 import shapely
 
@@ -32,11 +33,8 @@ from zones.shapes import Point, Ring
 __all__ = ["diagnose", "ring_title"]
 
 _MAX_PAIRS = 20_000  # of holes or parts to look at; a fault behind them gets GEOS's own words
+_VALID, _DISCONNECTED = "Valid Geometry", "Interior is disconnected"
 _PLACE = re.compile(r"\[(\S+) (\S+)\]")
-
-# Patterns of the 9-intersection matrix. Unlike intersections they stop at the first proof.
-_INTERIORS_MEET = "T********"
-_BOUNDARIES_SHARE_LINE = "****1****"
 
 
 def ring_title(parts: Sequence[Part], part: int, ring: int) -> str:
@@ -57,14 +55,7 @@ def diagnose(parts: Sequence[Part]) -> ShapeInvalid:
     polygons = [shapely.Polygon(part[0], part[1:]) for part in parts]
     if fault := _parts_fault(polygons):
         return fault
-    whole = shapely.MultiPolygon(polygons)
-    lon, lat = _place(whole)
-    return ShapeInvalid(
-        f"The shape is not valid at {_at(lon, lat)}: {shapely.is_valid_reason(whole).partition('[')[0].lower()}.",
-        hint="Draw it anew there.",
-        lon=lon,
-        lat=lat,
-    )
+    return _unnamed_fault(shapely.MultiPolygon(polygons))
 
 
 def _ring_fault(ring: Ring, title: str) -> ShapeInvalid | None:
@@ -94,8 +85,8 @@ def _ring_fault(ring: Ring, title: str) -> ShapeInvalid | None:
                 lon=lon,
                 lat=lat,
             )
-    lon, lat = _place(polygon)
-    if shapely.is_valid_reason(polygon).startswith("Ring Self-intersection"):
+    word, (lon, lat) = _verdict(polygon)
+    if word == "Ring Self-intersection":
         return RingTouchesItself(
             f"At {_at(lon, lat)} {title} comes back to a point where it has been.",
             hint="Draw it so that it meets itself nowhere, or send several polygons.",
@@ -122,7 +113,7 @@ def _part_fault(part: Part, titles: list[str]) -> ShapeInvalid | None:
     for ring, hole, title in zip(part[1:], holes, titles[1:], strict=True):
         if shapely.contains_properly(shell, hole):
             continue
-        lon, lat = _place(shapely.Polygon(part[0], [ring]), ring[0])
+        word, (lon, lat) = _verdict(shapely.Polygon(part[0], [ring]))
         if not shapely.covers(shell, hole):
             return HoleOutside(
                 f"At {_at(lon, lat)} {title} is outside {titles[0]}.",
@@ -131,24 +122,24 @@ def _part_fault(part: Part, titles: list[str]) -> ShapeInvalid | None:
                 lon=lon,
                 lat=lat,
             )
-        if shapely.relate_pattern(shell, hole, _BOUNDARIES_SHARE_LINE):
+        if word not in (_VALID, _DISCONNECTED):
             return _touches_along_edge(title, titles[0], lon, lat)
     for a, b in islice(_near_pairs(holes), _MAX_PAIRS):
         pair = shapely.MultiPolygon([holes[a], holes[b]])
         if shapely.is_valid(pair):
             continue
-        lon, lat = _place(pair)
-        if shapely.relate_pattern(holes[a], holes[b], _INTERIORS_MEET):
-            return HolesOverlap(
-                f"At {_at(lon, lat)} {titles[a + 1]} and {titles[b + 1]} overlap.",
-                hint="Draw them as one hole.",
-                rings=[titles[a + 1], titles[b + 1]],
-                lon=lon,
-                lat=lat,
-            )
-        return _touches_along_edge(titles[b + 1], titles[a + 1], lon, lat)
-    if shapely.is_valid_reason(whole).startswith("Interior is disconnected"):
-        lon, lat = _place(whole)
+        lon, lat = _verdict(pair)[1]
+        if shapely.touches(holes[a], holes[b]):
+            return _touches_along_edge(titles[b + 1], titles[a + 1], lon, lat)
+        return HolesOverlap(
+            f"At {_at(lon, lat)} {titles[a + 1]} and {titles[b + 1]} overlap.",
+            hint="Draw them as one hole.",
+            rings=[titles[a + 1], titles[b + 1]],
+            lon=lon,
+            lat=lat,
+        )
+    word, (lon, lat) = _verdict(whole)
+    if word == _DISCONNECTED:
         return InteriorDisconnected(
             f"At {_at(lon, lat)} holes of the polygon with {titles[0]} touch so that they cut it into pieces.",
             hint="Send the pieces as polygons of their own.",
@@ -156,7 +147,7 @@ def _part_fault(part: Part, titles: list[str]) -> ShapeInvalid | None:
             lon=lon,
             lat=lat,
         )
-    return None
+    return _unnamed_fault(whole)
 
 
 def _touches_along_edge(title: str, other: str, lon: float, lat: float) -> ShapeInvalid:
@@ -174,18 +165,18 @@ def _parts_fault(polygons: list[shapely.Polygon]) -> ShapeInvalid | None:
         pair = shapely.MultiPolygon([polygons[a], polygons[b]])
         if shapely.is_valid(pair):
             continue
-        lon, lat = _place(pair)
+        lon, lat = _verdict(pair)[1]
         parts = [a + 1, b + 1]
-        if shapely.relate_pattern(polygons[a], polygons[b], _INTERIORS_MEET):
-            return PartsOverlap(
-                f"At {_at(lon, lat)} parts {a + 1} and {b + 1} overlap.",
+        if shapely.touches(polygons[a], polygons[b]):
+            return PartsTouchAlongEdge(
+                f"At {_at(lon, lat)} parts {a + 1} and {b + 1} touch along an edge.",
                 hint="Draw them as one polygon.",
                 parts=parts,
                 lon=lon,
                 lat=lat,
             )
-        return PartsTouchAlongEdge(
-            f"At {_at(lon, lat)} parts {a + 1} and {b + 1} touch along an edge.",
+        return PartsOverlap(
+            f"At {_at(lon, lat)} parts {a + 1} and {b + 1} overlap.",
             hint="Draw them as one polygon.",
             parts=parts,
             lon=lon,
@@ -203,10 +194,21 @@ def _near_pairs(polygons: list[shapely.Polygon]) -> Iterator[tuple[int, int]]:
                 yield a, b
 
 
-def _place(geometry: shapely.Geometry, otherwise: Point = (0.0, 0.0)) -> Point:
-    """Where GEOS sees the first fault."""
-    found = _PLACE.search(shapely.is_valid_reason(geometry))
-    return (float(found[1]), float(found[2])) if found else otherwise
+def _unnamed_fault(geometry: shapely.Geometry) -> ShapeInvalid:
+    """A fault that was not found in time, in GEOS's words."""
+    word, (lon, lat) = _verdict(geometry)
+    return ShapeInvalid(
+        f"The shape is not valid at {_at(lon, lat)}: {word.lower()}.", hint="Draw it anew there.", lon=lon, lat=lat
+    )
+
+
+def _verdict(geometry: shapely.Geometry) -> tuple[str, Point]:
+    """GEOS's word for the first fault it sees, and where that is."""
+    reason = shapely.is_valid_reason(geometry)
+    found = _PLACE.search(reason)
+    if found is None:
+        return reason, (nan, nan)
+    return reason[: found.start()], (float(found[1]), float(found[2]))
 
 
 def _at(lon: float, lat: float) -> str:
