@@ -1,0 +1,184 @@
+"""Fixes in, edges out: the plan of one device, evaluated.
+
+The deciding is `matcher.evaluation`, the same as on the server; here it meets the plan's handles and prepared
+zones. Nothing takes effect by itself: `fix` and `advance` say what would happen, the store writes it down, and
+`accept` makes it so. A device that dies in between has simply not seen the fix.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from agent_sdk.errors import PlanUnusable
+from agent_sdk.protocol.messages import Plan, PlanItem, ReportItem
+from agent_sdk.protocol.plans import FullPlan, applied, merged_states
+from matcher.evaluation import Happening, Rule, expire, fold, next_deadline
+from matcher.events import Event
+from matcher.once import Instant, OnceState
+from matcher.selector.tree import And, Condition, InZones, Not, Or
+from zones.coarsen import Precision
+from zones.covers import Area, prepare
+from zones.errors import FencepostError
+from zones.shapes import Point
+
+__all__ = ["Evaluator", "Outcome"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a fix or the passing of time does: edges in order, the states they leave, and the newest event."""
+
+    edges: tuple[Happening[str], ...] = ()
+    states: Mapping[str, OnceState] = field(default_factory=dict)
+    newest: Instant | None = None
+    last: Event | None = None
+    late: bool = False
+
+
+class Evaluator:
+    """The plan, how far each of its bindings has come, and the event that holds now."""
+
+    def __init__(
+        self,
+        plan: FullPlan | None = None,
+        states: Mapping[str, OnceState] | None = None,
+        *,
+        newest: Instant | None = None,
+        last: Event | None = None,
+        areas: Mapping[str, Area] | None = None,
+    ) -> None:
+        self.plan = plan or FullPlan()
+        self.states: dict[str, OnceState] = dict(states or {})
+        self.newest = newest
+        self.last = last
+        self._areas = {} if areas is None else dict(areas)
+        for zone in self.plan.zones.values():
+            if zone.zone not in self._areas:
+                self._areas[zone.zone] = _prepared(zone.zone, zone.shape)
+        self._rules = {item.handle: self._rule(item) for item in self.plan.items.values()}
+        # By handle, so that edges of one instant come in the same order before and after a restart.
+        self._in_order = tuple(self._rules[handle] for handle in sorted(self._rules))
+        self._dwelling = {
+            handle for handle, state in self.states.items() if state.pending is not None and handle in self._rules
+        }
+
+    @property
+    def is_dwelling(self) -> bool:
+        """Whether some binding waits for its dwell to end: then the event that holds must not be forgotten."""
+        return bool(self._dwelling)
+
+    def with_plan(self, message: Plan) -> "Evaluator":
+        """The evaluator after this message; raises `PlanUnusable` if it can't be evaluated."""
+        plan = applied(message, self.plan)
+        last, newest = self.last, self.newest
+        if message.newest is not None and (newest is None or newest < message.newest):
+            newest = message.newest
+        if last is not None and newest is not None and last.ts < newest:
+            last = None  # the server has seen a later one
+        kept = {
+            zone: self._areas[zone]
+            for zone in plan.zones
+            if zone in self._areas and self.plan.zones.get(zone) == plan.zones[zone]
+        }
+        states = merged_states(message, self.plan, self.states)
+        return Evaluator(plan, states, newest=newest, last=last, areas=kept)
+
+    def fix(self, event: Event) -> Outcome:
+        """What this fix does. One that is not newer than the newest does nothing."""
+        if self.newest is not None and event.ts <= self.newest:
+            return Outcome(late=True)
+        folded = fold(self._in_order, self.states, self.last, event, self._covers)
+        return Outcome(tuple(folded.edges), folded.states, event.ts, event)
+
+    def advance(self, now: Instant) -> Outcome:
+        """What the passing of time up to `now` does: dwells end."""
+        waiting = [self._rules[handle] for handle in sorted(self._dwelling)]
+        folded = expire(waiting, self.states, self.last, now)
+        newest = self.newest
+        if folded.edges:
+            # A fix from before this edge would give a leave that is older than its enter: it is late now.
+            latest = folded.edges[-1].edge.ts
+            newest = latest if newest is None else max(newest, latest)
+        return Outcome(tuple(folded.edges), folded.states, newest, self.last)
+
+    def next_deadline(self) -> Instant | None:
+        """When `advance` has something to do next."""
+        if not self._dwelling:
+            return None
+        return next_deadline([self._rules[handle] for handle in self._dwelling], self.states)
+
+    def accept(self, outcome: Outcome) -> None:
+        """Make it so."""
+        if outcome.late:
+            return
+        self.newest, self.last = outcome.newest, outcome.last
+        for handle, state in outcome.states.items():
+            self.states[handle] = state
+            if state.pending is None:
+                self._dwelling.discard(handle)
+            else:
+                self._dwelling.add(handle)
+
+    def is_dwelling_after(self, outcome: Outcome) -> bool:
+        """`is_dwelling` as it will be."""
+        if any(state.pending is not None for state in outcome.states.values()):
+            return True
+        return any(handle not in outcome.states for handle in self._dwelling)
+
+    def reports(self, outcome: Outcome) -> Iterator[ReportItem]:
+        """The edges as they are reported; the outbox gives them their seq.
+
+        What the subscriber did not ask for goes without event: the server needs to know that it happened, and
+        nobody needs to know where.
+        """
+        for happening in outcome.edges:
+            edge, event = happening.edge, happening.event
+            item = self.plan.items[happening.key]
+            tells = item.service.tells(edge.mode)
+            yield ReportItem(
+                seq=0,
+                generation=self.plan.generation,
+                handle=happening.key,
+                n=edge.n,
+                mode=edge.mode,
+                ts=edge.ts,
+                loc=event.loc if tells else None,
+                unc=event.unc if tells else None,
+                pairs=event.pairs if tells else {},
+            )
+
+    def _covers(self, zone: str, point: Point) -> bool:
+        return self._areas[zone].covers(point)
+
+    def _rule(self, item: PlanItem) -> Rule[str]:
+        missing = [zone for zone in _zones_of(item.condition) if zone not in self.plan.zones]
+        if missing:
+            raise PlanUnusable(
+                f"The plan's item {item.handle} needs the zone {missing[0]}, which the plan does not have.",
+                hint="Send a zone with or before the first condition that names it.",
+            )
+        try:
+            precision = Precision(item.precision)
+        except ValueError:
+            raise PlanUnusable(
+                f"The plan's item {item.handle} wants the precision {item.precision}, which is not known here.",
+                hint="Offload only what the agent's capabilities name.",
+            ) from None
+        return Rule(item.handle, item.condition, item.service, precision)
+
+
+def _prepared(zone: str, shape: object) -> Area:
+    try:
+        return prepare(shape)  # type: ignore[arg-type]
+    except (FencepostError, ValueError) as error:
+        raise PlanUnusable(f"The shape of the plan's zone {zone} can't be used: {error}") from error
+
+
+def _zones_of(condition: Condition) -> Iterator[str]:
+    """The ids of all zones a condition looks at."""
+    if isinstance(condition, InZones):
+        yield from condition.zones
+    elif isinstance(condition, (And, Or)):
+        for item in condition.items:
+            yield from _zones_of(item)  # type: ignore[arg-type]
+    elif isinstance(condition, Not):
+        yield from _zones_of(condition.item)  # type: ignore[arg-type]
