@@ -7,6 +7,7 @@ import signal
 import socket
 
 import uvicorn
+from fastapi import FastAPI
 
 from server.cli.database import add_database_argument
 from server.cli.output import add_json_argument, print_json
@@ -39,10 +40,12 @@ def run(args: argparse.Namespace) -> int:
     if args.verbose:
         logging.getLogger("fencepost").setLevel(logging.INFO)
     _prepare_database(settings, may_upgrade=not args.no_upgrade)
-    listener = _listen(settings)
-    with listener:
+    from server.app import create_app  # the whole server: too much for `fencepost serve --help`
+
+    app = create_app(settings)
+    with _listen(settings) as listener:
         _announce(settings.host, listener.getsockname()[1], as_json=args.json)
-        return 0 if _serve(settings, listener) else 1
+        return 0 if _serve(app, settings, listener) else 1
 
 
 def _prepare_database(settings: Settings, *, may_upgrade: bool) -> None:
@@ -62,7 +65,7 @@ def _listen(settings: Settings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
     except OSError as error:
         # Python's own text would repeat the address; the errors of name resolution have numbers below 0.
-        reason = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror or error
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or error
         raise AddressUnusable(
             f"Can't listen on {settings.host} port {settings.port}: {reason}.",
             hint="Is another server running there? Choose another with --host and --port.",
@@ -78,15 +81,13 @@ def _announce(host: str, port: int, *, as_json: bool) -> None:
         print(f"Fencepost is at {url}, the API docs at {url}/docs. Ctrl-C stops it.", flush=True)
 
 
-def _serve(settings: Settings, listener: socket.socket) -> bool:
+def _serve(app: FastAPI, settings: Settings, listener: socket.socket) -> bool:
     """Whether it came as far as serving; if not, uvicorn has logged why."""
-    from server.app import create_app  # the whole server: too much for `fencepost serve --help`
-
     # uvicorn stops in order at either signal and then sends it to us again, for whoever else wants to know.
     # Nobody does: an ordered stop is no failure.
     before = {name: signal.signal(name, lambda *_: None) for name in (signal.SIGTERM, signal.SIGINT)}
     config = uvicorn.Config(
-        create_app(settings),
+        app,
         lifespan="on",
         ws="websockets-sansio",
         ws_max_size=settings.max_frame_bytes,

@@ -161,8 +161,10 @@ class Writer:
                 _log.error("batch_lost works=%d reason=%s", len(jobs), code)
                 self._stale = True
                 self._disconnect()
-                with suppress(Exception):  # memory stays stale, and the next batch tries again first
+                try:
                     self._freshen()
+                except Exception:
+                    self._disconnect()  # memory stays stale, and the next batch tries again first
                 for job in jobs:
                     job.error = _not_recorded(lost)
             else:
