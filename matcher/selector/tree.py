@@ -14,8 +14,8 @@ from zones.shapes import Shape
 
 __all__ = [
     "And", "Arith", "ArithOp", "Between", "Compare", "CompareOp", "Condition", "Const", "Distance", "In", "InZones",
-    "InlineZone", "IsNull", "Like", "Literal", "NamedZone", "Name", "Negative", "Not", "Operand", "Or", "Relate", "Relation",
-    "Selector", "Time", "Truth", "Within", "ZoneRef", "ZoneSet", "ZoneTag",
+    "InlineZone", "IsNull", "Like", "Literal", "NamedZone", "Name", "Negative", "Not", "Operand", "Or", "Plain",
+    "Relate", "Relation", "Selector", "Time", "Truth", "Within", "ZoneRef", "ZoneSet", "ZoneTag",
 ]  # fmt: skip
 
 

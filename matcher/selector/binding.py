@@ -1,0 +1,378 @@
+"""From a selector, which names objects and zones, to conditions for one object, which name zone ids only.
+
+A spatial term speaks of the event's own object: it is TRUE if that object is in its list and its place is in one of
+its zones, UNKNOWN if it is in the list and has no place, FALSE if it is not in the list. A selector has one truth
+per *binding*: (object, zone) for each zone of a filter's anchor, so that "in A" and "in B" are two visits and not one.
+docs/decisions/0003 has the reasons.
+
+The disjunctive normal form is right in three-valued logic as well: De Morgan's laws, distribution and double
+negation hold there, and nothing else is used. (`x OR NOT x` is not TRUE there, and is not made so.)
+
+The object is known here, so `oid` in a condition is replaced by its value: a device need not know its own name.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple, Protocol, TypeVar, cast
+
+import msgspec
+
+from matcher.errors import SelectorNotSupported, SelectorTooComplex
+from matcher.events import Event
+from matcher.selector.tree import (
+    And,
+    Arith,
+    Between,
+    Compare,
+    Condition,
+    Const,
+    Distance,
+    In,
+    InlineZone,
+    InZones,
+    IsNull,
+    Like,
+    Literal,
+    Name,
+    NamedZone,
+    Negative,
+    Not,
+    Operand,
+    Or,
+    Plain,
+    Relate,
+    Relation,
+    Selector,
+    Truth,
+    Within,
+    ZoneRef,
+    ZoneSet,
+    ZoneTag,
+)
+from matcher.selector.truth import truth
+from zones.names import fold
+
+__all__ = [
+    "MAX_FILTERS",
+    "Bound",
+    "ZoneDirectory",
+    "bind",
+    "check_filters",
+    "inline_zones",
+    "named_oids",
+    "require_supported",
+    "subjects",
+    "zone_refs",
+]
+
+MAX_FILTERS = 256
+# Filters repeat terms: 8 kB of text could be written out as 60,000 of them, for each object. This bounds the work.
+_MAX_WRITTEN_OUT = 4096
+
+_Spatial = Within | Distance | Relate
+_K = TypeVar("_K")
+
+
+class ZoneDirectory(Protocol):
+    """Knows which zones a reference names now, for the subscriber in question."""
+
+    def resolve(self, ref: NamedZone | ZoneSet | ZoneTag) -> tuple[str, ...]:
+        """The ids of the zones, in an order that does not change; none if there is no such zone."""
+        ...
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """One binding of an object: the zone it is about ("" for the whole list) and when it holds."""
+
+    target: str
+    condition: Condition
+
+
+def bind(selector: Selector, oid: str, directory: ZoneDirectory) -> tuple[Bound, ...]:
+    """The bindings the selector has for this object now, in the order in which it names them.
+
+    A binding that can't ever hold is left out.
+    """
+    require_supported(selector)
+    folded, event = fold(oid), Event(ts=0, oid=oid)
+    ids = _Ids(directory)
+
+    def leaf(term: _Leaf, without: Within | None = None) -> Condition:
+        spatial = term.node
+        if spatial is without:
+            return Const(True)
+        if isinstance(spatial, Within):
+            zones = ids.of(spatial) if _speaks_of(spatial, folded) else ()
+            condition: Condition = InZones(zones) if zones else Const(False)
+        else:
+            condition = _of_object(cast("Plain", spatial), event)
+        return _not(condition) if term.negated else condition
+
+    found: dict[str, list[Condition]] = {}
+    for each in _filters(selector):
+        anchor = cast("Within | None", each.anchor)
+        if not _filter_speaks_of(each, folded):
+            continue
+        rest = _all(leaf(term, anchor) for term in each.terms)
+        if anchor is None:
+            found.setdefault("", []).append(rest)
+            continue
+        for zone in ids.of(anchor):
+            found.setdefault(zone, []).append(_all((InZones((zone,)), rest)))
+    bounds = (Bound(target, _any(conditions)) for target, conditions in found.items())
+    return tuple(bound for bound in bounds if bound.condition != Const(False))
+
+
+def inline_zones(selector: Selector) -> dict[str, InlineZone]:
+    """The zones written out in the selector, by the ids that bindings know them by."""
+    return {_inline_id(ref): ref for ref in zone_refs(selector) if isinstance(ref, InlineZone)}
+
+
+def subjects(selector: Selector) -> frozenset[str] | None:
+    """The folded oids of the objects that the selector can speak of; None for every object there is."""
+    found: set[str] = set()
+    for each in _filters(selector):
+        if each.oids is None:
+            return None
+        found |= each.oids
+    return frozenset(found)
+
+
+def zone_refs(selector: Selector) -> tuple[ZoneRef, ...]:
+    """Every zone reference in the selector, in the order of writing."""
+    terms = (term for term in _spatial_terms(selector) if not isinstance(term, Distance))
+    return _distinct(ref for term in terms for ref in term.zones)
+
+
+def named_oids(selector: Selector) -> tuple[str, ...]:
+    """Every object named in a spatial term, as written, in the order of writing."""
+    return _distinct(oid for term in _spatial_terms(selector) for oid in _written_oids(term))
+
+
+def require_supported(selector: Selector) -> None:
+    """Refuse what the language knows and no evaluator does yet."""
+    for term in _spatial_terms(selector):
+        if not isinstance(term, Within):
+            word = "distance" if isinstance(term, Distance) else str(term.relation)
+            raise SelectorNotSupported(
+                f"The selector uses '{word}', which this server does not evaluate yet.",
+                hint="Use within; distance and the eight relations are planned.",
+                word=word,
+            )
+
+
+def check_filters(selector: Selector) -> None:
+    """Refuse a selector whose disjunctive normal form is too large, without writing it out."""
+    filters, terms = _size(selector, negated=False)
+    if filters > MAX_FILTERS or terms > _MAX_WRITTEN_OUT:
+        what = f"{filters} filters" if filters > MAX_FILTERS else f"{filters} filters of {terms} terms in all"
+        raise SelectorTooComplex(
+            f"The selector comes to {what} when every OR is written out; {MAX_FILTERS} filters and "
+            f"{_MAX_WRITTEN_OUT} terms are allowed.",
+            hint="ANDs of many ORs multiply: use IN, a list of zones, or several subscriptions.",
+            filters=filters,
+        )
+
+
+# --- filters: the disjunctive normal form ------------------------------------------------------------
+
+
+class _Leaf(NamedTuple):
+    """A term of a filter."""
+
+    node: _Spatial | Plain
+    negated: bool
+
+
+class _Filter(msgspec.Struct, frozen=True):
+    """Terms that have to hold together."""
+
+    terms: tuple[_Leaf, ...]
+    anchor: _Spatial | None
+    oids: frozenset[str] | None  # of the objects it speaks of, folded; None for all
+
+
+@lru_cache(maxsize=1024)
+def _filters(selector: Selector) -> tuple[_Filter, ...]:
+    check_filters(selector)
+    written_out = (_distinct(terms) for terms in _disjuncts(selector, negated=False))
+    return tuple(map(_filter, _distinct(written_out)))
+
+
+def _filter(terms: tuple[_Leaf, ...]) -> _Filter:
+    spatial = [term for term in terms if isinstance(term.node, _Spatial)]
+    anchor = next((cast("_Spatial", term.node) for term in spatial if _can_anchor(term)), None)
+    if anchor is not None:
+        return _Filter(terms, anchor, _folded_oids(anchor))
+    named = [_folded_oids(cast("_Spatial", term.node)) for term in spatial]
+    if not named or None in named:
+        return _Filter(terms, None, None)
+    return _Filter(terms, None, frozenset().union(*cast("list[frozenset[str]]", named)))
+
+
+def _can_anchor(term: _Leaf) -> bool:
+    return not (term.negated or (isinstance(term.node, Relate) and term.node.relation is Relation.DISJOINT))
+
+
+def _disjuncts(node: Selector, *, negated: bool) -> list[tuple[_Leaf, ...]]:
+    if isinstance(node, Not):
+        return _disjuncts(cast("Selector", node.item), negated=not negated)
+    if not isinstance(node, (And, Or)):
+        return [(_Leaf(node, negated),)]
+    parts = [_disjuncts(cast("Selector", item), negated=negated) for item in node.items]
+    if isinstance(node, Or) is not negated:
+        return [each for part in parts for each in part]
+    product: list[tuple[_Leaf, ...]] = [()]
+    for part in parts:
+        product = [left + right for left in product for right in part]
+    return product
+
+
+def _size(node: Selector, *, negated: bool) -> tuple[int, int]:
+    """How many filters `_disjuncts` would give, and how many terms in all of them."""
+    if isinstance(node, Not):
+        return _size(cast("Selector", node.item), negated=not negated)
+    if not isinstance(node, (And, Or)):
+        return 1, 1
+    sizes = [_size(cast("Selector", item), negated=negated) for item in node.items]
+    if isinstance(node, Or) is not negated:
+        return sum(filters for filters, _ in sizes), sum(terms for _, terms in sizes)
+    filters, terms = 1, 0
+    for more, their_terms in sizes:
+        filters, terms = filters * more, terms * more + their_terms * filters
+    return filters, terms
+
+
+# --- what terms speak of -----------------------------------------------------------------------------
+
+
+def _spatial_terms(node: Selector) -> Iterator[_Spatial]:
+    if isinstance(node, (And, Or)):
+        for item in node.items:
+            yield from _spatial_terms(cast("Selector", item))
+    elif isinstance(node, Not):
+        yield from _spatial_terms(cast("Selector", node.item))
+    elif isinstance(node, (Within, Distance, Relate)):
+        yield node
+
+
+def _written_oids(term: _Spatial) -> tuple[str, ...]:
+    if isinstance(term, Distance):
+        return (term.oid, *(term.others or ()))
+    return term.oids or ()
+
+
+@lru_cache(maxsize=4096)
+def _folded_oids(term: _Spatial) -> frozenset[str] | None:
+    """The objects a term speaks of; a distance is its left object's."""
+    oids = (term.oid,) if isinstance(term, Distance) else term.oids
+    return None if oids is None else frozenset(map(fold, oids))
+
+
+def _speaks_of(term: _Spatial, folded: str) -> bool:
+    oids = _folded_oids(term)
+    return oids is None or folded in oids
+
+
+def _filter_speaks_of(each: _Filter, folded: str) -> bool:
+    return each.oids is None or folded in each.oids
+
+
+class _Ids:
+    """Resolves each reference once, however many filters name it."""
+
+    def __init__(self, directory: ZoneDirectory) -> None:
+        self._directory = directory
+        self._known: dict[int, tuple[str, ...]] = {}
+
+    def of(self, term: Within) -> tuple[str, ...]:
+        key = id(term)  # the selector is alive as long as this is
+        if key not in self._known:
+            self._known[key] = _distinct(zone for ref in term.zones for zone in self._resolve(ref))
+        return self._known[key]
+
+    def _resolve(self, ref: ZoneRef) -> tuple[str, ...]:
+        return (_inline_id(ref),) if isinstance(ref, InlineZone) else self._directory.resolve(ref)
+
+
+@lru_cache(maxsize=1024)
+def _inline_id(ref: InlineZone) -> str:
+    return "i" + blake2b(msgspec.json.encode(ref.shape), digest_size=8).hexdigest()
+
+
+# --- conditions --------------------------------------------------------------------------------------
+
+
+def _of_object(node: Plain, event: Event) -> Condition:
+    """The term with `oid` put in; decided at once if nothing else is left to know."""
+    if isinstance(node, Compare):
+        node = Compare(node.op, _put_in(node.left, event), _put_in(node.right, event))
+    elif isinstance(node, Between):
+        operand, low, high = (_put_in(each, event) for each in (node.operand, node.low, node.high))
+        node = Between(operand, low, high, node.negated)
+    return node if any(name != "oid" for name in _names(node)) else Const(truth(node, event, _nowhere))
+
+
+def _put_in(operand: Operand, event: Event) -> Operand:
+    if isinstance(operand, Name):
+        return Literal(event.oid) if operand.name == "oid" else operand
+    if isinstance(operand, Negative):
+        return Negative(_put_in(operand.operand, event))
+    if isinstance(operand, Arith):
+        return Arith(operand.op, _put_in(operand.left, event), _put_in(operand.right, event))
+    return operand
+
+
+def _names(node: Plain | Operand) -> Iterator[str]:
+    if isinstance(node, (Name, In, Like, IsNull)):
+        yield node.name
+    elif isinstance(node, (Compare, Arith)):
+        yield from _names(node.left)
+        yield from _names(node.right)
+    elif isinstance(node, Between):
+        for operand in (node.operand, node.low, node.high):
+            yield from _names(operand)
+    elif isinstance(node, (Negative, Truth)):
+        yield from _names(node.operand)
+
+
+def _nowhere(zone: str, point: object) -> bool:
+    raise AssertionError("a plain term asks about no zone")
+
+
+def _not(condition: Condition) -> Condition:
+    if isinstance(condition, Const):
+        return Const(None if condition.value is None else not condition.value)
+    return Not(condition)
+
+
+def _all(conditions: Iterable[Condition]) -> Condition:
+    return _joined(conditions, And)
+
+
+def _any(conditions: Iterable[Condition]) -> Condition:
+    return _joined(conditions, Or)
+
+
+def _joined(conditions: Iterable[Condition], join: type[And] | type[Or]) -> Condition:
+    """AND or OR of the conditions without what changes nothing, and decided if one of them decides."""
+    decisive = join is Or
+    items: list[Condition] = []
+    for condition in conditions:
+        if isinstance(condition, Const) and condition.value is decisive:
+            return condition
+        if isinstance(condition, Const) and condition.value is not None:
+            continue
+        if isinstance(condition, (And, Or)) and type(condition) is join:
+            items.extend(cast("tuple[Condition, ...]", condition.items))
+        else:
+            items.append(condition)
+    distinct = _distinct(items)
+    if not distinct:
+        return Const(not decisive)
+    return distinct[0] if len(distinct) == 1 else join(distinct)
+
+
+def _distinct(items: Iterable[_K]) -> tuple[_K, ...]:
+    return tuple(dict.fromkeys(items))
