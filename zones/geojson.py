@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from zones.antimeridian import plain_boxes, ring_of_box
 from zones.errors import CoordinateInvalid, CoordinateNotFlat, GeoJsonInvalid, ShapeInvalid
+from zones.names import shown
 from zones.shapes import Circle, MultiPolygon, Point, Polygon, Rectangle, Ring, Shape
 from zones.validation import check_point, check_shape
 
@@ -264,8 +265,9 @@ def _shown(obj: object) -> str:
         return "an array"
     if isinstance(obj, int) and abs(obj) > 10**20:
         return "a huge number"  # turning one into digits takes time, and Python refuses the longest
-    text = f"'{obj}'" if isinstance(obj, str) else str(obj).lower() if isinstance(obj, bool) else str(obj)
-    return text if len(text) <= 60 else text[:57] + "..."
+    if isinstance(obj, str):
+        return shown(obj)
+    return str(obj).lower() if isinstance(obj, bool) else str(obj)[:60]
 
 
 def _polygon_to_geojson(rings: tuple[Ring, ...]) -> dict[str, Any]:

@@ -26,15 +26,14 @@ __all__ = [
     "importable",
     "is_system",
     "parse_zone_name",
+    "shown",
 ]
 
 SYSTEM = "SYSTEM"  # owns the zones that administrators define for everybody
 MAX_OWNER = 254  # the longest e-mail address
 MAX_LOCAL = 100
 
-# Control, format (zero-width, text direction), surrogate, private use, unassigned, line and paragraph separators.
-_REFUSED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# Letters, marks and symbols that show nothing, although their category says otherwise.
+# Letters, marks and symbols that show nothing, although Unicode counts them as printable.
 _INVISIBLE = frozenset(
     (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0)
 ).union(range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
@@ -53,7 +52,7 @@ def parse_zone_name(text: str) -> ZoneName:
     owner, _, local = text.rpartition(".")
     if not owner or not local:
         raise ZoneNameInvalid(
-            f"The zone name {_shown(text)} has no {'local name' if owner else 'owner'}.",
+            f"The zone name {shown(text)} has no {'local name' if owner else 'owner'}.",
             hint="Write OWNER.Name, for example mike.HOME.",
             name=text,
         )
@@ -81,7 +80,7 @@ def check_owner_name(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text)
     if plain.startswith(".") or plain.endswith(".") or ".." in plain:
         raise ZoneNameInvalid(
-            f"The owner name {_shown(text)} has a dot where a part of it is missing.",
+            f"The owner name {shown(text)} has a dot where a part of it is missing.",
             hint="Dots stand between other characters, as in foo@acme.com.",
             name=text,
         )
@@ -95,7 +94,7 @@ def check_local_name(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text)
     if plain == "*" or plain.startswith("#"):
         raise ZoneNameInvalid(
-            f"The zone name {_shown(text)} would be read as a set of zones.",
+            f"The zone name {shown(text)} would be read as a set of zones.",
             hint="OWNER.* and OWNER.#tag name sets of zones in selectors; choose a name that begins otherwise.",
             name=text,
         )
@@ -115,14 +114,14 @@ def check_text(text: str, what: str, limit: int, error: type[CallerError]) -> No
         raise error(f"The {what} is empty.", hint="Give it at least one character.", name=text)
     if len(text) > limit:
         raise error(
-            f"The {what} {_shown(text)} has {len(text)} characters; {limit} are allowed.",
+            f"The {what} {shown(text)} has {len(text)} characters; {limit} are allowed.",
             hint=f"Shorten it to {limit} characters.",
             name=text[:limit],
         )
     for place, sign in enumerate(text):
-        if _is_invisible(sign) or (sign != " " and unicodedata.category(sign) == "Zs"):
+        if not _is_visible(sign):
             raise error(
-                f"The {what} {_shown(text)} has the character {_described(sign)} at position {place + 1}, "
+                f"The {what} {shown(text)} has the character {_described(sign)} at position {place + 1}, "
                 "which can't be seen or told from others.",
                 hint="Use letters, digits, signs and plain spaces only.",
                 name=text,
@@ -130,7 +129,7 @@ def check_text(text: str, what: str, limit: int, error: type[CallerError]) -> No
             )
     if text != text.strip(" ") or "  " in text:
         raise error(
-            f"The {what} {_shown(text)} begins or ends with a space, or has two in a row.",
+            f"The {what} {shown(text)} begins or ends with a space, or has two in a row.",
             hint="Use single spaces, and only between other characters.",
             name=text,
         )
@@ -139,18 +138,19 @@ def check_text(text: str, what: str, limit: int, error: type[CallerError]) -> No
 def _refuse_sign(text: str, sign: str, what: str, hint: str) -> None:
     # Also in disguise: a full-width dot or slash folds to the plain one.
     if sign in unicodedata.normalize("NFKC", text):
-        raise ZoneNameInvalid(f"The {what} {_shown(text)} has a '{sign}' in it.", hint=hint, name=text)
+        raise ZoneNameInvalid(f"The {what} {shown(text)} has a '{sign}' in it.", hint=hint, name=text)
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """The text as it can be printed: escaped where it is not visible, cut where it is too long."""
     cut = text if len(text) <= 60 else text[:57] + "..."
-    visible = "".join(f"\\u{{{ord(sign):x}}}" if _is_invisible(sign) else sign for sign in cut)
-    return f"'{visible}'"
+    return "'" + "".join(sign if _is_visible(sign) else f"\\u{{{ord(sign):x}}}" for sign in cut) + "'"
 
 
-def _is_invisible(sign: str) -> bool:
-    return unicodedata.category(sign) in _REFUSED_CATEGORIES or ord(sign) in _INVISIBLE
+def _is_visible(sign: str) -> bool:
+    # Printable leaves out control, format (zero-width, text direction), surrogate, private use and unassigned
+    # characters, separators, and of all that is blank everything but the plain space.
+    return sign.isprintable() and ord(sign) not in _INVISIBLE
 
 
 def _described(sign: str) -> str:

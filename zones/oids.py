@@ -9,7 +9,7 @@ import unicodedata
 import msgspec
 
 from zones.errors import OidInvalid, ZoneNameInvalid
-from zones.names import check_owner_name, check_text
+from zones.names import check_owner_name, check_text, shown
 
 __all__ = ["MAX_OBJECT_NAME", "Oid", "parse_oid"]
 
@@ -35,7 +35,7 @@ def parse_oid(text: str) -> Oid:
         return Oid(owner)
     check_text(name, "object name", MAX_OBJECT_NAME, OidInvalid)
     if "/" in unicodedata.normalize("NFKC", name):
-        raise OidInvalid(f"The oid '{text}' has more than one slash.", hint=_HINT, oid=text)
+        raise OidInvalid(f"The oid {shown(text)} has more than one slash.", hint=_HINT, oid=text)
     return Oid(owner, name)
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from zones.antimeridian import plain_boxes, ring_of_box
 from zones.errors import CoordinateInvalid, CoordinateNotFlat, ShapeEmpty, WktInvalid
+from zones.names import shown
 from zones.shapes import Circle, MultiPolygon, Point, Polygon, Ring, Shape
 from zones.validation import check_shape
 
@@ -133,7 +134,7 @@ class _Reader:
             self._kind, self._token = "", ""
 
     def _fault(self, expected: str) -> WktInvalid:
-        found = f"'{self._token}'" if self._kind else "the end"
+        found = shown(self._token) if self._kind else "the end"
         return WktInvalid(f"The shape's text has {found} where {expected} should be.", hint=_HINT, found=self._token)
 
 
