@@ -1,23 +1,22 @@
 """The errors of the server.
 
-    CallerError
-    ├── Unauthenticated        key_invalid
-    ├── Forbidden              forbidden
-    ├── NotFound               not_found: not there, or not for you; nobody can tell which
-    │   ├── ZoneNotFound, ObjectNotFound, SubscriptionNotFound, UserNotFound, GrantNotFound, AgentNotFound
-    ├── Conflict
-    │   ├── ObjectHasAgent, NothingToChange ...
-    └── BodyInvalid, TimestampAhead, BatchTooLarge, TokenInvalid ...
+CallerError
+├── Unauthenticated, AgentUnauthenticated, TokenInvalid     who are you
+├── Forbidden                                               what an administrator may and you may not
+├── NotFound                                                not there, or not for you: nobody can tell which
+│   └── ZoneNotFound, ObjectNotFound, SubscriptionNotFound, UserNotFound, GrantNotFound, AgentNotFound
+├── ObjectHasAgent, ZoneExists, VersionMismatch             not now
+└── BodyInvalid, BodyTooLarge, BatchTooLarge, OptionInvalid, CursorInvalid, TimestampAhead
 """
 
-from zones.errors import CallerError, PeerError
+from zones.errors import CallerError
 
 __all__ = [
     "AgentNotFound",
+    "AgentUnauthenticated",
     "BatchTooLarge",
     "BodyInvalid",
     "BodyTooLarge",
-    "CredentialInvalid",
     "CursorInvalid",
     "Forbidden",
     "GrantNotFound",
@@ -25,7 +24,6 @@ __all__ = [
     "ObjectHasAgent",
     "ObjectNotFound",
     "OptionInvalid",
-    "ReportGap",
     "SubscriptionNotFound",
     "TimestampAhead",
     "TokenInvalid",
@@ -41,8 +39,8 @@ class Unauthenticated(CallerError):
     code = "key_invalid"
 
 
-class CredentialInvalid(CallerError):
-    code = "credential_invalid"
+class AgentUnauthenticated(CallerError):
+    code = "credential_refused"
 
 
 class TokenInvalid(CallerError):
@@ -117,9 +115,3 @@ class CursorInvalid(CallerError):
 
 class TimestampAhead(CallerError):
     code = "ts_ahead"
-
-
-class ReportGap(PeerError):
-    """An agent skipped a number: it has lost reports and must start over."""
-
-    code = "report_gap"

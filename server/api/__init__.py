@@ -1,1 +1,1 @@
-"""TODO"""
+"""The HTTP and WebSocket API."""

@@ -4,15 +4,11 @@ A device sees handles, geometry and conditions. Geometry goes to a device only i
 own, or its owner said `on_devices`; a binding that needs other geometry is not in the plan.
 """
 
-from collections.abc import Iterator
-
-import msgspec
-
 from agent_sdk.protocol.messages import PlanItem, PlanZone
 from agent_sdk.protocol.plans import FullPlan
 from matcher.evaluation import Rule
 from matcher.once import OnceState, is_finished
-from matcher.selector.tree import And, Condition, InZones, Not, Or
+from matcher.selector.conditions import rename_zones, zones_in
 from server.pubsub.identifiers import binding_handle, zone_handle
 from server.pubsub.world import BindingKey, ObjectEntry, World
 
@@ -29,14 +25,14 @@ def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
         state = world.states.get(rule.key, _START)
         if is_finished(rule.service, state) or not is_offloadable(world, entry, rule):
             continue
-        names = {zone_id: _zone_handle(world, entry, zone_id) for zone_id in _zones_in(rule.condition)}
+        names = {zone_id: _zone_handle(world, entry, zone_id) for zone_id in zones_in(rule.condition)}
         for zone_id, name in names.items():
             if name not in zones:
                 zones[name] = PlanZone(name, world.shape(zone_id, world.subscriptions[rule.key.subscription_id]))
         handle = binding_handle(world.secret, entry.generation, rule.key)
         items[handle] = PlanItem(
             handle=handle,
-            condition=_renamed(rule.condition, names),
+            condition=rename_zones(rule.condition, names),
             service=rule.service,
             state=state,
             precision=str(rule.precision),
@@ -44,10 +40,10 @@ def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
     return FullPlan(generation=entry.generation, items=items, zones=zones)
 
 
-def is_offloadable(world: World, entry: ObjectEntry, rule: Rule) -> bool:
+def is_offloadable(world: World, entry: ObjectEntry, rule: Rule[BindingKey]) -> bool:
     """Whether the object's device may know everything it needs to evaluate this binding."""
     subscriber_id = world.subscriptions[rule.key.subscription_id].subscriber_id
-    return all(_may_travel(world, entry, zone_id, subscriber_id) for zone_id in _zones_in(rule.condition))
+    return all(_may_travel(world, entry, zone_id, subscriber_id) for zone_id in zones_in(rule.condition))
 
 
 def binding_of(world: World, entry: ObjectEntry, handle: str) -> BindingKey | None:
@@ -69,24 +65,3 @@ def _zone_handle(world: World, entry: ObjectEntry, zone_id: str) -> str:
     zone = world.zones.get(zone_id)
     version = 0 if zone is None else zone.zone.version
     return zone_handle(world.secret, entry.id, entry.generation, zone_id, version)
-
-
-def _zones_in(condition: Condition) -> Iterator[str]:
-    if isinstance(condition, InZones):
-        yield from condition.zones
-    elif isinstance(condition, And | Or):
-        for item in condition.items:
-            yield from _zones_in(item)  # type: ignore[arg-type]  # a condition's items are conditions
-    elif isinstance(condition, Not):
-        yield from _zones_in(condition.item)  # type: ignore[arg-type]
-
-
-def _renamed(condition: Condition, names: dict[str, str]) -> Condition:
-    if isinstance(condition, InZones):
-        return InZones(tuple(names[zone_id] for zone_id in condition.zones))
-    if isinstance(condition, And | Or):
-        items = tuple(_renamed(item, names) for item in condition.items)  # type: ignore[arg-type]
-        return msgspec.structs.replace(condition, items=items)
-    if isinstance(condition, Not):
-        return Not(_renamed(condition.item, names))  # type: ignore[arg-type]
-    return condition

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Handing notifications to subscribers: by cursor poll, server-sent events and WebSocket."""

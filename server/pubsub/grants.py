@@ -12,6 +12,7 @@ from sqlalchemy import delete, insert
 from privacy.policies import Grant, Operation
 from server.errors import GrantNotFound, OptionInvalid, UserNotFound
 from server.pubsub.work import Work
+from server.pubsub.world import BindingKey
 from server.store import models
 from server.store.accounts import Account
 
@@ -20,7 +21,7 @@ __all__ = ["add_grant", "remove_grant"]
 
 def add_grant(work: Work, account: Account, who: str, operations: Iterable[Operation]) -> Grant:
     wanted = frozenset(operations)
-    who_id = work.world.user_id(who)
+    who_id = work.user_id(who)
     if who_id is None or who_id == work.world.system_id:
         raise UserNotFound(f"There is no user '{who}'.", hint="Check the spelling of the name.", who=who)
     if not wanted:
@@ -54,4 +55,11 @@ def remove_grant(work: Work, account: Account, grant_id: int) -> None:
 
 def _delete(work: Work, owner_id: int, grant_id: int) -> None:
     work.conn.execute(delete(models.Grant).where(models.Grant.id == grant_id))
+    grant = work.world.grants[owner_id][grant_id]
+    work.end_dwells(key for key in work.world.dwelling if _concerns(work, key, grant))
     work.world.remove_grant(owner_id, grant_id)
+
+
+def _concerns(work: Work, key: BindingKey, grant: Grant) -> bool:
+    owner_id = work.world.objects[key.object_id].owner_id
+    return (owner_id, work.world.subscriptions[key.subscription_id].subscriber_id) == (grant.owner_id, grant.who_id)

@@ -1,7 +1,9 @@
 """Filling the world from the store: at the start, and whenever a transaction was rolled back."""
 
+from typing import Any
+
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from matcher.events import Event
 from matcher.once import OnceState, Service
@@ -50,24 +52,24 @@ def load_world(conn: Connection) -> World:
         world.agents[row.object_id] = AgentEntry(row.id, row.object_id, row.lease_until)
     for row in conn.execute(select(models.Binding.__table__)):
         key = BindingKey(row.subscription_id, row.object_id, row.target)
-        world.states[key] = msgspec.json.decode(row.state, type=OnceState)
+        world.put_state(key, msgspec.json.decode(row.state, type=OnceState))
     return world
 
 
-def zone_from_row(row: models.Zone, owner: str) -> Zone:
+def zone_from_row(row: Row[Any], owner: str) -> Zone:
     """`row` may be any row that has the zone's columns; the outline is not needed."""
     return Zone(
         id=row.id,
         owner=owner,
         local=row.local,
         version=row.version,
-        shape=msgspec.json.decode(row.shape, type=Shape),  # type: ignore[arg-type]  # a union is a type to msgspec
+        shape=msgspec.json.decode(row.shape, type=Shape),
         properties=msgspec.json.decode(row.properties, type=dict),
         tags=tuple(msgspec.json.decode(row.tags, type=list[str])),
         on_devices=row.on_devices,
     )
 
 
-def grant_from_row(row: models.Grant) -> Grant:
+def grant_from_row(row: Row[Any]) -> Grant:
     operations = frozenset(Operation(name) for name in msgspec.json.decode(row.operations, type=list[str]))
     return Grant(id=row.id, owner_id=row.owner_id, who_id=row.who_id, operations=operations)

@@ -7,20 +7,20 @@ and is counted as late, so sending a batch again after a lost answer is harmless
 from collections.abc import Sequence
 
 import msgspec
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
-from matcher.evaluation import expire, fold
+from matcher.evaluation import Folded, Rule, expire, fold
 from matcher.events import Event
-from matcher.once import Instant, deadline
+from matcher.once import Instant, OnceState, deadline
 from server.errors import ObjectHasAgent, ObjectNotFound, TimestampAhead
 from server.pubsub.work import Work
-from server.pubsub.world import ObjectEntry
+from server.pubsub.world import BindingKey, ObjectEntry
 from server.store import models
 from server.store.accounts import Account
 from zones.names import fold as fold_name
 from zones.oids import parse_oid
 
-__all__ = ["Published", "expire_dwells", "object_for_owner", "publish", "refuse_future"]
+__all__ = ["Published", "expire_dwells", "next_deadline", "object_for_owner", "publish", "refuse_future"]
 
 
 class Published(msgspec.Struct, frozen=True):
@@ -46,28 +46,26 @@ def publish(work: Work, account: Account, events: Sequence[Event]) -> Published:
 
 def expire_dwells(work: Work) -> None:
     """Let the dwells end whose time has come, on objects that the server evaluates."""
-    due = {key.object_id for key, state in work.world.states.items() if state.pending is not None}
-    for object_id in sorted(due):
-        entry = work.world.objects[object_id]
-        if entry.last is None or work.world.agent_holding(object_id, work.now) is not None:
+    for object_id in sorted({key.object_id for key in work.world.dwelling}):
+        if work.world.agent_holding(object_id, work.now) is not None:
             continue
+        entry = work.world.objects[object_id]
         rules = work.world.rules(object_id)
-        states = {rule.key: work.world.states[rule.key] for rule in rules if rule.key in work.world.states}
-        changed, edges = expire(rules, states, entry.last, work.now)
-        if changed:
+        folded = expire(rules, _states(work, rules), entry.last, work.now)
+        if folded.edges:
             work.tx.touch()
-        for key, state in changed.items():
-            work.recorder.state(key, state)
-        for key, edge, held in edges:
-            work.recorder.edge(key, edge, held)
+            _record(work, folded)
+            # An event from before an edge that has been told would make a leave older than its enter.
+            entry.newest = max(entry.newest or 0, folded.edges[-1].edge.ts)
+            work.recorder.object_changed(entry)
 
 
 def next_deadline(work: Work) -> Instant | None:
     """When `expire_dwells` has something to do next."""
     dues = (
-        deadline(work.world.subscriptions[key.subscription_id].service, state)
-        for key, state in work.world.states.items()
-        if state.pending is not None and work.world.agent_holding(key.object_id, work.now) is None
+        deadline(work.world.subscriptions[key.subscription_id].service, work.world.states[key])
+        for key in work.world.dwelling
+        if work.world.agent_holding(key.object_id, work.now) is None
     )
     return min((due for due in dues if due is not None), default=None)
 
@@ -77,6 +75,7 @@ def object_for_owner(work: Work, account: Account, oid: str) -> ObjectEntry:
     entry = work.world.object(oid)
     if entry is None:
         _check_owner(account, oid)
+        work.user_id(account.name)
         row = insert(models.Object).values(oid=oid, folded=fold_name(oid), owner_id=account.user_id, generation=0)
         object_id = work.conn.execute(row.returning(models.Object.id)).scalar_one()
         entry = ObjectEntry(object_id, oid, account.user_id, None, None, 0)
@@ -119,22 +118,23 @@ def _take_over(work: Work, entry: ObjectEntry) -> None:
     if agent is not None and agent.lease_until != 0:
         agent.lease_until = 0
         entry.generation += 1
-        work.conn.execute(
-            models.Agent.__table__.update().where(models.Agent.id == agent.id).values(lease_until=0)
-        )
+        work.conn.execute(update(models.Agent).where(models.Agent.id == agent.id).values(lease_until=0))
 
 
 def _fold(work: Work, entry: ObjectEntry, event: Event) -> None:
-    world = work.world
-    rules = world.rules(entry.id)
-    states = {rule.key: world.states[rule.key] for rule in rules if rule.key in world.states}
-    changed, edges = fold(rules, states, entry.last, event, world.covers)
-    for key, state in changed.items():
-        work.recorder.state(key, state)
-        if state.pending is not None:
-            due = deadline(world.subscriptions[key.subscription_id].service, state)
-            work.deadlines += [] if due is None else [due]
-    for key, edge, held in edges:
-        work.recorder.edge(key, edge, held)
+    rules = work.world.rules(entry.id)
+    _record(work, fold(rules, _states(work, rules), entry.last, event, work.world.covers))
     entry.newest, entry.last = event.ts, event
     work.recorder.object_changed(entry)
+
+
+def _states(work: Work, rules: Sequence[Rule[BindingKey]]) -> dict[BindingKey, OnceState]:
+    known = work.world.states
+    return {rule.key: known[rule.key] for rule in rules if rule.key in known}
+
+
+def _record(work: Work, folded: Folded[BindingKey]) -> None:
+    for key, state in folded.states.items():
+        work.recorder.state(key, state)
+    for happening in folded.edges:
+        work.recorder.edge(happening.key, happening.edge, happening.event)

@@ -7,7 +7,7 @@ whose subscriber is not allowed to know of it advances the state and leaves no n
 from collections.abc import Iterable
 
 import msgspec
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from matcher.event_format import format_event, format_instant
@@ -30,10 +30,17 @@ class Recorder:
         self._states: dict[BindingKey, OnceState] = {}
         self._notifications: list[dict[str, object]] = []
         self._objects: dict[int, ObjectEntry] = {}
+        self.dwells_changed = False
         self.subscribers: set[int] = set()  # whose notifications there are more of now
 
+    @property
+    def recorded(self) -> int:
+        """How many notifications there are."""
+        return len(self._notifications)
+
     def state(self, key: BindingKey, state: OnceState) -> None:
-        self._world.states[key] = state
+        self.dwells_changed = self.dwells_changed or state.pending is not None
+        self._world.put_state(key, state)
         self._states[key] = state
 
     def object_changed(self, entry: ObjectEntry) -> None:
@@ -80,7 +87,7 @@ class Recorder:
         if self._states:
             _upsert_states(conn, self._states.items())
         if self._notifications:
-            conn.execute(Notification.__table__.insert(), self._notifications)
+            conn.execute(insert(Notification), self._notifications)
             for subscriber_id in self.subscribers:
                 last_offset = self._world.offsets[subscriber_id]
                 conn.execute(update(User).where(User.id == subscriber_id).values(last_offset=last_offset))
@@ -108,10 +115,10 @@ def _upsert_states(conn: Connection, states: Iterable[tuple[BindingKey, OnceStat
         }
         for key, state in states
     ]
-    insert = sqlite.insert(Binding) if conn.dialect.name == "sqlite" else postgresql.insert(Binding)
+    upsert = sqlite.insert(Binding) if conn.dialect.name == "sqlite" else postgresql.insert(Binding)
     conn.execute(
-        insert.on_conflict_do_update(
-            index_elements=["subscription_id", "object_id", "target"], set_={"state": insert.excluded.state}
+        upsert.on_conflict_do_update(
+            index_elements=["subscription_id", "object_id", "target"], set_={"state": upsert.excluded.state}
         ),
         rows,
     )

@@ -46,6 +46,7 @@ def put_subscription(work: Work, account: Account, new: NewSubscription) -> tupl
     require_supported(selector)
     _check_zones(work, account, selector)
     _check_privacy(work, account, selector, service)
+    work.user_id(account.name)
     old = work.world.subscription(account.user_id, new.name)
     if old is not None and (old.text, old.service, old.purpose, old.paused) == (
         new.selector,
@@ -68,9 +69,8 @@ def put_subscription(work: Work, account: Account, new: NewSubscription) -> tupl
     else:
         subscription_id = old.id
         work.plans.update(work.world.objects_meant(old))
-        work.conn.execute(
-            update(models.Subscription).where(models.Subscription.id == subscription_id).values(**values)
-        )
+        work.end_dwells(key for key in work.world.dwelling if key.subscription_id == old.id)
+        work.conn.execute(update(models.Subscription).where(models.Subscription.id == subscription_id).values(**values))
     entry = SubscriptionEntry(
         id=subscription_id,
         subscriber_id=account.user_id,
@@ -148,13 +148,13 @@ def _may_name(work: Work, account: Account, ref: ZoneRef) -> bool:
     if isinstance(ref, NamedZone):
         entry = work.world.zone(ref.owner, ref.local)
         return entry is not None and work.world.may_read_zone(entry, account.user_id)
-    return work.world.user_id(ref.owner) in (account.user_id, work.world.system_id)
+    return work.user_id(ref.owner) in (account.user_id, work.world.system_id)
 
 
 def _check_privacy(work: Work, account: Account, selector: Selector, service: Service) -> None:
     operations = needed_operations(service)
     for oid in named_oids(selector):
-        owner_id = work.world.user_id(parse_oid(oid).owner)
+        owner_id = work.user_id(parse_oid(oid).owner)
         if owner_id is None or not all(work.world.allows(owner_id, account.user_id, op) for op in operations):
             raise ObjectNotFound(
                 f"There is no object '{oid}' whose {' and '.join(operations)} you may know.",

@@ -4,15 +4,19 @@ A command is a function of a `Work`. It refuses bad input before it changes anyt
 the change is safe (wake a subscriber, push a plan) it notes here, and `Node` lets it happen after the commit.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
+from matcher.evaluation import without_dwell
 from matcher.once import Instant
 from server.pubsub.recording import Recorder
-from server.pubsub.world import World
+from server.pubsub.world import BindingKey, World
 from server.settings import Settings
+from server.store.models import User
 from server.store.writer import Transaction
+from zones.names import fold
 
 __all__ = ["Work"]
 
@@ -26,7 +30,6 @@ class Work:
     recorder: Recorder = field(init=False)
     plans: set[int] = field(default_factory=set)  # objects whose agents' plans may have changed
     ended_agents: set[int] = field(default_factory=set)  # agents whose sessions must end
-    deadlines: list[Instant] = field(default_factory=list)  # when a dwell ends on the server
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.world, self.now)
@@ -34,3 +37,20 @@ class Work:
     @property
     def conn(self) -> Connection:
         return self.tx.conn
+
+    def user_id(self, name: str) -> int | None:
+        """The user of that name; users are added straight to the store, so the world may not know them yet."""
+        known = self.world.user_id(name)
+        if known is None:
+            row = self.conn.execute(
+                select(User.id, User.name, User.last_offset).where(User.folded == fold(name))
+            ).first()
+            if row is not None:
+                self.world.put_user(row.id, row.name, row.last_offset)
+                known = row.id
+        return known
+
+    def end_dwells(self, keys: Iterable[BindingKey]) -> None:
+        """Dwells that ran on after an edit would end in an edge that no event caused under the new condition."""
+        for key in list(keys):
+            self.recorder.state(key, without_dwell(self.world.states[key]))

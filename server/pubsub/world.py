@@ -111,6 +111,7 @@ class World:
         self.agents: dict[int, AgentEntry] = {}
         self.grants: dict[int, dict[int, Grant]] = {}
         self.states: dict[BindingKey, OnceState] = {}
+        self.dwelling: set[BindingKey] = set()  # those of them in which a dwell is running
         self._user_ids: dict[str, int] = {}
         self._zone_ids: dict[tuple[int, str], str] = {}
         self._zones_of: dict[int, set[str]] = {}
@@ -119,7 +120,7 @@ class World:
         self._unnamed: set[int] = set()  # subscriptions that speak of every object
         self._subscription_ids: dict[tuple[int, str], int] = {}
         self._inline: dict[str, Area] = {}  # inline zones by id; the id is a hash of the shape
-        self._rules: dict[int, list[Rule]] = {}
+        self._rules: dict[int, list[Rule[BindingKey]]] = {}
 
     # --- users and grants --------------------------------------------------------------------------
 
@@ -136,7 +137,7 @@ class World:
         self._forget_rules(self.objects_of(grant.owner_id))
 
     def remove_grant(self, owner_id: int, grant_id: int) -> None:
-        del self.grants[owner_id][grant_id]
+        self.grants[owner_id].pop(grant_id)
         self._forget_rules(self.objects_of(owner_id))
 
     def allows(self, owner_id: int, asker_id: int, operation: Operation) -> bool:
@@ -156,6 +157,7 @@ class World:
         entry = self.zones.pop(str(zone_id))
         del self._zone_ids[entry.owner_id, fold(entry.zone.local)]
         self._zones_of[entry.owner_id].discard(str(zone_id))
+        self._drop_states(key for key in self.states if key.target == str(zone_id))
         self._forget_rules(self.objects)
 
     def zone(self, owner: str, local: str) -> ZoneEntry | None:
@@ -204,8 +206,7 @@ class World:
         entry = self.subscriptions.pop(subscription_id)
         del self._subscription_ids[entry.subscriber_id, entry.name]
         self._unlink(entry)
-        for key in [key for key in self.states if key.subscription_id == subscription_id]:
-            del self.states[key]
+        self._drop_states(key for key in self.states if key.subscription_id == subscription_id)
 
     def subscription(self, subscriber_id: int, name: str) -> SubscriptionEntry | None:
         found = self._subscription_ids.get((subscriber_id, name))
@@ -229,9 +230,23 @@ class World:
         for oid in entry.subjects or ():
             self._named[oid].discard(entry.id)
 
+    # --- states ------------------------------------------------------------------------------------
+
+    def put_state(self, key: BindingKey, state: OnceState) -> None:
+        self.states[key] = state
+        if state.pending is None:
+            self.dwelling.discard(key)
+        else:
+            self.dwelling.add(key)
+
+    def _drop_states(self, keys: Iterable[BindingKey]) -> None:
+        for key in list(keys):
+            del self.states[key]
+            self.dwelling.discard(key)
+
     # --- bindings ----------------------------------------------------------------------------------
 
-    def rules(self, object_id: int) -> list[Rule]:
+    def rules(self, object_id: int) -> list[Rule[BindingKey]]:
         """The bindings of an object that are to be evaluated now, whoever does it."""
         rules = self._rules.get(object_id)
         if rules is None:
@@ -244,7 +259,7 @@ class World:
             ]
         return rules
 
-    def all_rules(self, object_id: int) -> list[Rule]:
+    def all_rules(self, object_id: int) -> list[Rule[BindingKey]]:
         """Every binding of an object, also of subscriptions that are paused or no longer permitted."""
         about = self._subscriptions_about(object_id)
         return [rule for subscription in about for rule in self._bindings(object_id, subscription)]
@@ -266,7 +281,7 @@ class World:
         named = self._named.get(fold(self.objects[object_id].oid), set())
         return [self.subscriptions[key] for key in sorted(self._unnamed | named)]
 
-    def _bindings(self, object_id: int, subscription: SubscriptionEntry) -> Iterator[Rule]:
+    def _bindings(self, object_id: int, subscription: SubscriptionEntry) -> Iterator[Rule[BindingKey]]:
         directory = _Directory(self, subscription.subscriber_id)
         for bound in bind(subscription.selector, self.objects[object_id].oid, directory):
             key = BindingKey(subscription.id, object_id, bound.target)
@@ -296,4 +311,3 @@ class _Directory:
         if isinstance(ref, ZoneTag):
             keys = {key for key in keys if ref.tag in world.zones[key].zone.tags}
         return tuple(sorted(keys, key=int))
-

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 from sqlalchemy import delete, insert, update
 
+from matcher.selector.conditions import zones_in
 from server.errors import Forbidden, VersionMismatch, ZoneExists, ZoneNotFound
 from server.pubsub.work import Work
-from server.pubsub.world import ZoneEntry
+from server.pubsub.world import BindingKey, ZoneEntry
 from server.store import models
 from server.store.accounts import Account
 from zones.covers import outline
@@ -81,7 +82,9 @@ def delete_zone(work: Work, account: Account, name: ZoneName, *, expected_versio
 
 def zone_not_found(name: ZoneName) -> ZoneNotFound:
     return ZoneNotFound(
-        f"There is no zone {name} that you may use.", hint="Check the name; zones of others are private.", zone=str(name)
+        f"There is no zone {name} that you may use.",
+        hint="Check the name; zones of others are private.",
+        zone=str(name),
     )
 
 
@@ -97,13 +100,12 @@ def _save(work: Work, owner_id: int, new: NewZone, shape: Shape, old: ZoneEntry 
     }
     if old is None:
         version, local = 1, new.name.local
-        row = insert(models.Zone).values(
-            owner_id=owner_id, local=local, folded=fold(local), version=version, **values
-        )
+        row = insert(models.Zone).values(owner_id=owner_id, local=local, folded=fold(local), version=version, **values)
         zone_id = work.conn.execute(row.returning(models.Zone.id)).scalar_one()
     else:
         version, local, zone_id = old.zone.version + 1, old.zone.local, old.zone.id
         work.conn.execute(update(models.Zone).where(models.Zone.id == zone_id).values(version=version, **values))
+        work.end_dwells(key for key in work.world.dwelling if _depends_on(work, key, str(zone_id)))
     zone = Zone(
         id=zone_id,
         owner=work.world.users[owner_id],
@@ -118,9 +120,14 @@ def _save(work: Work, owner_id: int, new: NewZone, shape: Shape, old: ZoneEntry 
     return zone
 
 
+def _depends_on(work: Work, key: BindingKey, zone_id: str) -> bool:
+    rules = work.world.all_rules(key.object_id)
+    return any(rule.key == key and zone_id in zones_in(rule.condition) for rule in rules)
+
+
 def _owner_for_writing(work: Work, account: Account, name: ZoneName) -> int:
     """The owner's id, if this account may write zones in that name."""
-    owner_id = work.world.user_id(name.owner)
+    owner_id = work.user_id(name.owner)
     if owner_id == work.world.system_id:
         if not account.is_admin:
             raise Forbidden(

@@ -1,0 +1,33 @@
+"""Working with conditions as trees: which zones they speak of, and giving those other names."""
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+import msgspec
+
+from matcher.selector.tree import And, Condition, InZones, Not, Or
+
+__all__ = ["rename_zones", "zones_in"]
+
+
+def zones_in(condition: Condition) -> Iterator[str]:
+    """The ids of all zones in it, repeats included."""
+    if isinstance(condition, InZones):
+        yield from condition.zones
+    elif isinstance(condition, And | Or):
+        for item in condition.items:
+            yield from zones_in(cast(Condition, item))
+    elif isinstance(condition, Not):
+        yield from zones_in(cast(Condition, condition.item))
+
+
+def rename_zones(condition: Condition, names: Mapping[str, str]) -> Condition:
+    """The same condition with other ids for its zones."""
+    if isinstance(condition, InZones):
+        return InZones(tuple(names[zone_id] for zone_id in condition.zones))
+    if isinstance(condition, And | Or):
+        items = tuple(rename_zones(cast(Condition, item), names) for item in condition.items)
+        return msgspec.structs.replace(condition, items=items)
+    if isinstance(condition, Not):
+        return Not(rename_zones(cast(Condition, condition.item), names))
+    return condition

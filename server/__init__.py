@@ -1,0 +1,1 @@
+"""The server: everything with I/O around the pure packages."""

@@ -1,0 +1,85 @@
+"""/v1/notifications: cursor poll and server-sent events; /v1/stream: the same over a WebSocket."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request, WebSocket
+from starlette.responses import Response, StreamingResponse
+from starlette.websockets import WebSocketDisconnect
+
+from server.api.access import Caller, TheNode, caller_of, node_of
+from server.api.bodies import answer
+from server.api.problems import problem
+from server.delivery.following import follow_notifications, poll_notifications
+from server.errors import CursorInvalid, Unauthenticated
+from server.node import Node
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1", tags=["notifications"])
+
+
+@router.get("/notifications", summary="Notifications behind a cursor; with Accept: text/event-stream as they come")
+async def read_notifications(
+    request: Request, caller: Caller, node: TheNode, after: str = "0", limit: int = 100, wait_s: float = 0.0
+) -> Response:
+    if "text/event-stream" in request.headers.get("accept", ""):
+        start = _cursor(request.headers.get("last-event-id", after))
+        return StreamingResponse(
+            _server_sent(node, caller.user_id, start),
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        )
+    cursor = _cursor(after)
+    limit = max(1, min(limit, node.settings.max_page))
+    wait_s = max(0.0, min(wait_s, node.settings.max_wait_s))
+    page = await poll_notifications(node, caller.user_id, cursor, limit, wait_s)
+    return answer({"notifications": page, "next": page[-1]["offset"] if page else cursor})
+
+
+@router.websocket("/stream")
+async def stream(socket: WebSocket) -> None:
+    """Each frame is one notification; `?after=OFFSET` says where to begin."""
+    try:
+        caller = await caller_of(socket)
+        after = _cursor(socket.query_params.get("after", "0"))
+    except (Unauthenticated, CursorInvalid) as refused:
+        await socket.send_denial_response(problem(refused))
+        return
+    await socket.accept()
+    sender = asyncio.create_task(_send_all(socket, node_of(socket), caller.user_id, after))
+    try:
+        while (await socket.receive())["type"] != "websocket.disconnect":
+            pass  # a subscriber has nothing to say
+    finally:
+        sender.cancel()
+
+
+async def _send_all(socket: WebSocket, node: Node, user_id: int, after: int) -> None:
+    with suppress(WebSocketDisconnect, RuntimeError):
+        async for page in follow_notifications(node, user_id, after):
+            for notification in page:
+                await socket.send_text(_json(notification))
+
+
+async def _server_sent(node: Node, user_id: int, after: int) -> AsyncIterator[str]:
+    async for page in follow_notifications(node, user_id, after):
+        if not page:
+            yield ": still here\n\n"
+        for notification in page:
+            yield f"id: {notification['offset']}\nevent: notification\ndata: {_json(notification)}\n\n"
+
+
+def _cursor(text: str) -> int:
+    if not text.isdecimal() or len(text) > 18:
+        raise CursorInvalid(
+            "The cursor is not an offset.", hint="Use the offset of the last notification you have, or 0."
+        )
+    return int(text)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,41 @@
+"""Reading a subscriber's notifications, with privacy decided anew for each.
+
+Offsets have no gaps: what was withdrawn since it was recorded still takes its place, as `{offset, withdrawn}`. The
+grants are read in the same transaction as the notifications, so a revoked one stops the very next delivery.
+"""
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from privacy.decisions import decide
+from privacy.policies import Operation, Request
+from server.pubsub.loading import grant_from_row
+from server.store import models
+
+__all__ = ["read_notifications"]
+
+
+def read_notifications(conn: Connection, user_id: int, after: int, limit: int) -> list[dict[str, Any]]:
+    """What is addressed to this user behind the offset `after`, oldest first."""
+    table = models.Notification.__table__.c
+    rows = conn.execute(
+        select(table.offset, table.owner_id, table.operation, table.body)
+        .where(table.subscriber_id == user_id, table.offset > after)
+        .order_by(table.offset)
+        .limit(limit)
+    ).all()
+    owners = {row.owner_id for row in rows} - {user_id}
+    granted = select(models.Grant.__table__).where(
+        models.Grant.who_id == user_id, models.Grant.owner_id.in_(sorted(owners))
+    )
+    grants = [grant_from_row(row) for row in conn.execute(granted)] if owners else []
+    notifications: list[dict[str, Any]] = []
+    for row in rows:
+        request = Request(row.owner_id, user_id, Operation(row.operation))
+        if decide(request, grants).allowed:
+            notifications.append({"offset": row.offset, **msgspec.json.decode(row.body)})
+        else:
+            notifications.append({"offset": row.offset, "withdrawn": True})
+    return notifications
