@@ -62,6 +62,7 @@ fi
 mount -t proc proc "$folder/proc"
 mount -t sysfs -o ro sysfs "$folder/sys"
 mount --bind /dev "$folder/dev"
+mount -t devpts devpts "$folder/dev/pts"
 mount -t tmpfs tmpfs "$folder/dev/shm"
 
 # Folders on disk that pip takes packages from; of an index, `files` lies beside `simple`.
