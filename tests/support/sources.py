@@ -74,11 +74,12 @@ class Module:
         return ".".join([*base, node.module] if node.module else base)
 
     def definitions(self) -> dict[str, int]:
-        """What the module itself defines at its top level, with the line; no imports and no type variables."""
+        """What the module itself defines at its top level, with the line; no imports, type variables or routes."""
         found: dict[str, int] = {}
         for node in self.tree.body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                found[node.name] = node.lineno
+                if not any(ast.unparse(mark).startswith("router.") for mark in node.decorator_list):
+                    found[node.name] = node.lineno  # a route is reached through its router, not by name
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 found[node.target.id] = node.lineno
             elif isinstance(node, ast.Assign) and not ast.unparse(node.value).startswith(("TypeVar(", "ParamSpec(")):
