@@ -48,10 +48,12 @@ def is_offloadable(world: World, entry: ObjectEntry, rule: Rule[BindingKey]) -> 
 
 def binding_of(world: World, entry: ObjectEntry, handle: str) -> BindingKey | None:
     """The binding a handle of the current generation stands for, unless it has ended."""
-    for rule in world.all_rules(entry.id):
-        if binding_handle(world.secret, entry.generation, rule.key) == handle:
-            return rule.key
-    return None
+    key = world.handles.get(entry.id, {}).get(handle)
+    if key is None or binding_handle(world.secret, entry.generation, key) != handle:  # of an earlier generation
+        keys = (rule.key for rule in world.all_rules(entry.id))
+        world.handles[entry.id] = {binding_handle(world.secret, entry.generation, each): each for each in keys}
+        key = world.handles[entry.id].get(handle)
+    return key
 
 
 def _may_travel(world: World, entry: ObjectEntry, zone_id: str, subscriber_id: int) -> bool:

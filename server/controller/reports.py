@@ -7,7 +7,7 @@ the dead list, and its n is consumed, so that those behind it are not held up.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from sqlalchemy import insert
@@ -40,7 +40,6 @@ class Taken(msgspec.Struct, frozen=True):
 
 def take_reports(work: Work, agent: AgentIdentity, reports: Sequence[ReportItem]) -> Taken:
     entry = work.world.objects[agent.object_id]
-    find = _finder(work, entry)
     refused: list[Refusal] = []
     outcomes: Counter[str] = Counter()
     seq = 0
@@ -52,7 +51,7 @@ def take_reports(work: Work, agent: AgentIdentity, reports: Sequence[ReportItem]
             outcomes["stale_generation"] += 1
             seq = report.seq
             continue
-        key = find(report.handle)
+        key = binding_of(work.world, entry, report.handle)
         if key is None:
             refused.append(_bury(work, agent, report, "binding_ended", "The subscription or zone is gone."))
             outcomes["refused"] += 1
@@ -109,15 +108,3 @@ def _bury(work: Work, agent: AgentIdentity, report: ReportItem, code: str, sente
         )
     )
     return Refusal(report.seq, code, sentence)
-
-
-def _finder(work: Work, entry: ObjectEntry) -> Callable[[str], BindingKey | None]:
-    """Handles to bindings, each looked up once in a batch."""
-    known: dict[str, BindingKey | None] = {}
-
-    def find(handle: str) -> BindingKey | None:
-        if handle not in known:
-            known[handle] = binding_of(work.world, entry, handle)
-        return known[handle]
-
-    return find

@@ -121,6 +121,7 @@ class World:
         self._subscription_ids: dict[tuple[int, str], int] = {}
         self._inline: dict[str, Area] = {}  # inline zones by id; the id is a hash of the shape
         self._rules: dict[int, list[Rule[BindingKey]]] = {}
+        self.handles: dict[int, dict[str, BindingKey]] = {}  # of objects with agents; kept by the controller
 
     # --- users and grants --------------------------------------------------------------------------
 
@@ -151,14 +152,14 @@ class World:
         self.zones[key] = ZoneEntry(zone, owner_id, prepare(zone.shape))
         self._zone_ids[owner_id, fold(zone.local)] = key
         self._zones_of.setdefault(owner_id, set()).add(key)
-        self._forget_rules(self.objects)
+        self._forget_all_rules()
 
     def remove_zone(self, zone_id: int) -> None:
         entry = self.zones.pop(str(zone_id))
         del self._zone_ids[entry.owner_id, fold(entry.zone.local)]
         self._zones_of[entry.owner_id].discard(str(zone_id))
         self._drop_states(key for key in self.states if key.target == str(zone_id))
-        self._forget_rules(self.objects)
+        self._forget_all_rules()
 
     def zone(self, owner: str, local: str) -> ZoneEntry | None:
         owner_id = self.user_id(owner)
@@ -290,6 +291,11 @@ class World:
     def _forget_rules(self, object_ids: Iterable[int]) -> None:
         for object_id in list(object_ids):
             self._rules.pop(object_id, None)
+            self.handles.pop(object_id, None)
+
+    def _forget_all_rules(self) -> None:
+        self._rules.clear()
+        self.handles.clear()
 
 
 class _Directory:
