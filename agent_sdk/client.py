@@ -36,15 +36,21 @@ from agent_sdk.protocol.codec import MSGPACK, by_subprotocol
 from agent_sdk.protocol.counts import Counts
 from agent_sdk.protocol.session import AgentSession, Next, after_close
 from agent_sdk.sources.base import Source
+from matcher.event_format import check_event
+from matcher.events import Event
 from matcher.once import Instant
+from zones.errors import CallerError
 
 __all__ = ["Agent", "AgentCounts"]
 
 _log = logging.getLogger("fencepost.agent")
+_socket_log = logging.getLogger("fencepost.agent.websocket")
+_socket_log.setLevel(logging.INFO)  # at DEBUG websockets writes down headers and frames: credential and positions
 
 _MAX_FRAME = 16 * 1024 * 1024  # of the server's: a full plan comes in one frame
 _NOTIFICATIONS_MAX = 1000  # that wait for the application; the rest stays on the server
 _TIMES_REPLACED = 3  # in a row, before we believe that somebody else has our credential
+_CLOSE_TIMEOUT_S = 5
 _FIXES_AT_ONCE = 64  # between two looks at the socket
 
 
@@ -53,6 +59,7 @@ class AgentCounts:
     """What the agent has done since it was started."""
 
     fixes: int = 0
+    invalid: int = 0
     late: int = 0
     suspended: int = 0
     edges: int = 0
@@ -167,6 +174,7 @@ class Agent:
         device = self._running
         return AgentCounts(
             fixes=device.counts.fixes,
+            invalid=device.counts.invalid,
             late=device.counts.late,
             suspended=device.counts.suspended,
             edges=device.counts.edges,
@@ -227,6 +235,10 @@ class Agent:
         taken = 0
         async for event in source:
             self._busy = True
+            if not source.is_checked and not _is_valid(event):
+                device.refuse()
+                self._busy = False
+                continue
             while not device.may_evaluate(self._now()) and (source.is_patient or device.generation == 0):
                 await self._progress.wait()
             if device.fix(event, self._now()):
@@ -245,13 +257,11 @@ class Agent:
         while True:
             due, now = device.next_deadline(), self._now()
             wait_s = None if due is None else source.seconds_until_seen(due, now)
-            if due is not None and wait_s == 0 and device.may_evaluate(now):
-                if device.advance(due, now):
-                    self._wake.set()
-                    self._progress.set()
+            if due is not None and wait_s == 0 and device.advance(due, now):
+                self._wake.set()
+                self._progress.set()
                 continue
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._progress.wait(), None if wait_s == 0 else wait_s)
+            await _wait(self._progress.wait(), None if wait_s == 0 else wait_s)
 
     async def _link(self) -> None:
         """Keep a connection, for ever: raises only what ends an agent for good."""
@@ -283,8 +293,8 @@ class Agent:
                 max_size=_MAX_FRAME,
                 proxy=self._proxy,  # type: ignore[arg-type]  # bool is True only, which is what it takes
                 open_timeout=10,
-                close_timeout=5,
-                logger=logging.getLogger("fencepost.agent.websocket"),
+                close_timeout=_CLOSE_TIMEOUT_S,
+                logger=_socket_log,
             )
         except InvalidStatus as error:
             if _is_refusal(error.response):
@@ -307,28 +317,30 @@ class Agent:
         """Carry frames and time between the socket and the session."""
 
         async def read() -> None:
-            async for frame in socket:
-                session.receive(frame, self._now())
-                self._received(session)
+            with contextlib.suppress(ConnectionClosed):
+                async for frame in socket:
+                    session.receive(frame, self._now())
+                    self._received(session)
 
         async def write() -> None:
             while not session.closed:
                 self._wake.clear()
                 for frame in session.frames_to_send(self._now()):
-                    await socket.send(frame)
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), session.seconds_until_due(self._now()))
+                    with contextlib.suppress(ConnectionClosed):  # the reader sees it too, behind the last frames
+                        await socket.send(frame)
+                await _wait(self._wake.wait(), session.seconds_until_due(self._now()))
 
-        tasks = [asyncio.create_task(read()), asyncio.create_task(write())]
+        reader, writer = tasks = [asyncio.create_task(read()), asyncio.create_task(write())]
         broken = False
         try:
             if socket.subprotocol != self._codec.subprotocol:
                 raise ProtocolViolation("The server did not take the subprotocol.")
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-            for task in done:
-                task.result()
-        except ConnectionClosed:
-            pass
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if writer in done:
+                writer.result()
+                await asyncio.wait([reader], timeout=_CLOSE_TIMEOUT_S)  # it said goodbye: let it hang up
+            if reader.done():
+                reader.result()
         except ProtocolViolation as violation:
             broken = True
             _log.error("protocol_violation: code=%s", violation.code)
@@ -346,6 +358,8 @@ class Agent:
 
     def _received(self, session: AgentSession) -> None:
         """After each frame: an answer may be waiting, a plan, or something for the application."""
+        if session.skew_ms is not None:
+            self._running.skew_ms = session.skew_ms
         while session.notifications:
             self._keep(session.notifications.popleft())
         self._wake.set()
@@ -403,6 +417,13 @@ class _Signal:
         await self._event.wait()
 
 
+async def _wait(something: Coroutine[Any, Any, object], timeout_s: float | None) -> None:
+    """Wait for it, or for so long. `asyncio.wait_for` of Python 3.11 can swallow a cancellation here."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            await something
+
+
 def _revoked() -> AgentRevoked:
     return AgentRevoked(
         "The server no longer accepts this agent's credential.", hint="Enrol the device again with a new token."
@@ -417,6 +438,15 @@ def _is_refusal(response: Response) -> bool:
         return "code" in json.loads(response.body or b"")
     except (ValueError, TypeError):
         return False
+
+
+def _is_valid(event: Event) -> bool:
+    try:
+        check_event(event)
+    except (CallerError, TypeError, ValueError, OverflowError) as error:
+        _log.warning("fix_invalid: code=%s", getattr(error, "code", type(error).__name__))
+        return False
+    return True
 
 
 def _wall_clock() -> Instant:

@@ -15,15 +15,21 @@ from agent_sdk.protocol.messages import Ack, Plan, ReportItem
 from matcher.events import Event
 from matcher.once import Instant
 
-__all__ = ["Device", "DeviceCounts"]
+__all__ = ["CLOCK_AHEAD_MS", "Device", "DeviceCounts"]
+
+CLOCK_AHEAD_MS = 300_000
 
 
 @dataclass(slots=True)
 class DeviceCounts:
-    """What became of the fixes. `suspended` ones came when nothing may be evaluated: no plan, the lease is over,
-    or the outbox is full."""
+    """What became of the fixes.
+
+    `suspended` ones came when nothing may be evaluated: no plan, the lease is over, or the outbox is full.
+    `invalid` ones broke the rules for events, or are dated ahead of the server's clock.
+    """
 
     fixes: int = 0
+    invalid: int = 0
     late: int = 0
     suspended: int = 0
     edges: int = 0
@@ -39,6 +45,7 @@ class Device:
         self._etag = remembered.etag
         self._cursor = remembered.cursor
         self.lease_until = remembered.lease_until
+        self.skew_ms = 0  # the server's clock minus ours, as far as known
         self.counts = DeviceCounts()
 
     # --- what the session asks for -------------------------------------------------------------------
@@ -88,12 +95,26 @@ class Device:
             self.generation > 0 and self.lease_until is not None and now < self.lease_until and not self._store.is_full
         )
 
-    def fix(self, event: Event, now: Instant) -> int:
-        """Evaluate one fix and store what it changed; says how many edges it gave."""
+    def refuse(self) -> None:
+        """Count a fix that broke the rules for events."""
         self.counts.fixes += 1
+        self.counts.invalid += 1
+
+    def fix(self, event: Event, now: Instant) -> int:
+        """Evaluate one fix and store what it changed; says how many edges it gave.
+
+        One from the future is not taken: the server would refuse its edges, and every true fix behind it would be
+        late.
+        """
+        self.counts.fixes += 1
+        if event.ts > now + self.skew_ms + CLOCK_AHEAD_MS:
+            self.counts.invalid += 1
+            return 0
         if not self.may_evaluate(now):
             self.counts.suspended += 1
             return 0
+        if event.oid:
+            event = msgspec.structs.replace(event, oid="")  # it speaks of itself, as conditions and server know
         outcome = self._evaluator.fix(event)
         if outcome.late:
             self.counts.late += 1
@@ -133,8 +154,6 @@ class Device:
         dwelling = self._evaluator.is_dwelling_after(outcome)
         if outcome.states or dwelling:
             held = outcome.last if dwelling else None
-            if held is not None and held.oid:
-                held = msgspec.structs.replace(held, oid="")
             self._store.save_fix(self._evaluator.reports(outcome), outcome.states, outcome.newest, held)
         self._evaluator.accept(outcome)
         self.counts.edges += len(outcome.edges)

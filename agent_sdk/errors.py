@@ -19,7 +19,6 @@ FencepostError
         ├── AgentReplaced          agent_replaced
         ├── CredentialInvalid      credential_invalid
         ├── EnrolmentFailed        enrolment_failed
-        ├── FixInvalid             fix_invalid
         ├── ServerUnreachable      server_unreachable
         ├── StateFileInUse         state_file_in_use
         ├── StateFileUnusable      state_file_unusable
@@ -33,7 +32,7 @@ from zones.errors import CallerError, PeerError
 
 __all__ = [
     "AgentError", "AgentReplaced", "AgentRevoked", "AnswerTimeout", "CredentialInvalid", "EnrolmentFailed",
-    "FixInvalid", "FrameMalformed", "FrameTooBig", "HelloExpected", "HelloRepeated", "HelloTimeout", "PlanUnusable",
+    "FrameMalformed", "FrameTooBig", "HelloExpected", "HelloRepeated", "HelloTimeout", "PlanUnusable",
     "ProtocolUnsupported", "ProtocolViolation", "ReportGap", "ServerUnreachable", "StateFileInUse",
     "StateFileUnusable", "TooManyReports", "TraceInvalid", "UrlInvalid",
 ]  # fmt: skip
@@ -111,10 +110,6 @@ class CredentialInvalid(AgentError):
 
 class EnrolmentFailed(AgentError):
     code = "enrolment_failed"
-
-
-class FixInvalid(AgentError):
-    code = "fix_invalid"
 
 
 class ServerUnreachable(AgentError):

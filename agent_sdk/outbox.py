@@ -276,7 +276,7 @@ def _opened(path: Path | None) -> sqlite3.Connection:
 
 
 def _connected(path: str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=1.0, isolation_level=None)
+    db = sqlite3.connect(path, timeout=0.3, isolation_level=None)
     try:
         _prepare(db)
     except sqlite3.DatabaseError as error:

@@ -43,8 +43,8 @@ from agent_sdk.protocol.messages import (
 from matcher.once import Instant
 
 __all__ = [
-    "CAPABILITIES", "CLOSE_REPLACED", "CLOSE_REVOKED", "OLDEST_PROTOCOL", "AgentSession", "Memory", "Next",
-    "ServerSession", "after_close",
+    "ANSWER_TIMEOUT_S", "CAPABILITIES", "CLOSE_REPLACED", "CLOSE_REVOKED", "OLDEST_PROTOCOL", "AgentSession",
+    "Memory", "Next", "ServerSession", "after_close",
 ]  # fmt: skip
 
 OLDEST_PROTOCOL = max(1, PROTOCOL - 1)  # the one before the newest is still spoken

@@ -14,9 +14,10 @@ __all__ = ["Source"]
 
 
 class Source(ABC):
-    """`is_patient` says that nothing is lost when the agent takes the next fix later: a trace waits, a GPS does not."""
+    """Subclass it for another kind of sensor; `__aiter__` is all it needs."""
 
-    is_patient: bool = False
+    is_patient: bool = False  # nothing is lost when the next fix is taken later: a trace waits, a GPS does not
+    is_checked: bool = False  # every event came from `checked_fix` or `parse_event`, so the agent need not look
     lag_s: float = 2.0  # how long after its ts a fix may arrive
 
     @abstractmethod

@@ -19,6 +19,8 @@ class CallbackSource(Source):
     At most `limit` fixes wait to be evaluated; beyond that the oldest give way and are counted in `dropped`.
     """
 
+    is_checked = True
+
     def __init__(self, *, limit: int = 10_000) -> None:
         self.dropped = 0
         self._fixes: deque[Event] = deque()
@@ -28,7 +30,7 @@ class CallbackSource(Source):
         self._pushed: asyncio.Event | None = None
 
     def push(self, lon: float, lat: float, ts: Instant | None = None, unc: float | None = None, **pairs: Value) -> None:
-        """Hand over one fix. `ts` is in epoch milliseconds, now if left out; raises `FixInvalid` for a bad one."""
+        """Hand over one fix. `ts` is in epoch milliseconds, now if left out; a bad one raises `EventInvalid`."""
         if ts is None:
             ts = time.time_ns() // 1_000_000
         self._fixes.append(checked_fix(lon, lat, ts, unc, pairs))

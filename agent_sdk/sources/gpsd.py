@@ -6,13 +6,12 @@ names; `eph`, the estimated horizontal error, becomes `unc`.
 
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
-from datetime import UTC, datetime
 from typing import Any
 
-from agent_sdk.errors import FixInvalid
 from agent_sdk.sources.base import Source
 from agent_sdk.sources.fixes import checked_fix
 from matcher.events import Event, Value
+from zones.errors import CallerError
 
 __all__ = ["GpsdSource", "parse_tpv"]
 
@@ -24,6 +23,8 @@ class GpsdSource(Source):
 
     Lines that hold no usable fix are skipped; `skipped` counts those that should have been one.
     """
+
+    is_checked = True
 
     def __init__(self, lines: AsyncIterable[bytes | str] | Iterable[bytes | str]) -> None:
         self.skipped = 0
@@ -44,7 +45,7 @@ class GpsdSource(Source):
         try:
             report = json.loads(line)
             return parse_tpv(report) if isinstance(report, dict) else None
-        except (ValueError, RecursionError, FixInvalid):
+        except (ValueError, RecursionError, CallerError):
             self.skipped += bool(line.strip())
             return None
 
@@ -56,17 +57,4 @@ def parse_tpv(report: dict[str, Any]) -> Event | None:
     if "lon" not in report or "lat" not in report or "time" not in report:
         return None
     pairs: dict[str, Value] = {name: report[name] for name in _PAIRS if name in report}
-    return checked_fix(report["lon"], report["lat"], _instant(report["time"]), report.get("eph"), pairs)
-
-
-def _instant(text: object) -> int:
-    if not isinstance(text, str):
-        raise FixInvalid(f"The time {text!r} of a TPV report is not text.", hint="gpsd writes ISO 8601 in UTC.")
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise FixInvalid(f"The time {text[:40]!r} of a TPV report is not ISO 8601.") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    delta = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
+    return checked_fix(report["lon"], report["lat"], report["time"], report.get("eph"), pairs)

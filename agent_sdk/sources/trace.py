@@ -15,11 +15,10 @@ from typing import Any, TextIO
 
 import msgspec
 
-from agent_sdk.errors import FixInvalid, TraceInvalid
+from agent_sdk.errors import TraceInvalid
 from agent_sdk.sources.base import Source
-from agent_sdk.sources.fixes import checked_fix
+from matcher.event_format import check_event, parse_event
 from matcher.events import Event, Value
-from matcher.instants import parse_instant
 from matcher.once import Instant
 from zones.errors import FencepostError
 
@@ -34,6 +33,7 @@ class TraceSource(Source):
     """
 
     is_patient = True
+    is_checked = True
 
     def __init__(
         self,
@@ -77,7 +77,11 @@ class TraceSource(Source):
     def _events(self) -> Iterator[Event]:
         if isinstance(self._trace, (str, os.PathLike)):
             return read_trace(Path(self._trace), oid=self._oid)
-        return (msgspec.structs.replace(event, oid="") for event in self._trace if self._oid in (None, event.oid))
+        return (
+            check_event(msgspec.structs.replace(event, oid=""))
+            for event in self._trace
+            if self._oid in (None, event.oid)
+        )
 
 
 def read_trace(path: Path, *, oid: str | None = None) -> Iterator[Event]:
@@ -140,24 +144,17 @@ def _json_rows(path: Path, file: TextIO) -> Iterator[tuple[int, dict[str, Any]]]
 
 
 def _event(path: Path, number: int, row: dict[str, Any]) -> Event:
+    if "loc" not in row and "lon" in row and "lat" in row:
+        row["loc"] = [row.pop("lon"), row.pop("lat")]
     try:
-        lon, lat = _position(row)
-        ts = parse_instant(row.pop("ts", None))
-        row.pop("lpid", None)
-        return checked_fix(lon, lat, ts, row.pop("unc", None), row)
+        event = parse_event(row, default_oid="")
     except FencepostError as error:
         raise TraceInvalid(f"Line {number} of {path.name}: {error.sentence}", hint=error.hint) from error
-
-
-def _position(row: dict[str, Any]) -> tuple[Any, Any]:
-    loc = row.pop("loc", None)
-    if isinstance(loc, dict) and loc.get("type") == "Point":
-        loc = loc.get("coordinates")
-    if isinstance(loc, list) and len(loc) >= 2:
-        return loc[0], loc[1]
-    if loc is None and "lon" in row and "lat" in row:
-        return row.pop("lon"), row.pop("lat")
-    raise FixInvalid("There is no position.", hint="Give lon and lat, or loc as [lon, lat].")
+    if event.loc is None:
+        raise TraceInvalid(
+            f"Line {number} of {path.name} has no position.", hint="Give lon and lat, or loc as [lon, lat]."
+        )
+    return event
 
 
 def _typed(text: str) -> Value:

@@ -53,7 +53,7 @@ BOTH = pytest.mark.parametrize("codec", [JSON, MSGPACK], ids=["json", "msgpack"]
 
 ints = st.integers(-(2**63), 2**63 - 1)
 floats = st.floats(allow_nan=False, allow_infinity=False)
-texts = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=12)
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 points = st.tuples(floats, floats)
 rings = st.lists(points, max_size=5).map(tuple)
 shapes = st.one_of(
@@ -180,7 +180,6 @@ def report(**change):
         HELLO | {"protocol": True},
         HELLO | {"now": 1.5},
         HELLO | {"capabilities": [1]},
-        HELLO | {"etag": "a\0b"},
         report(mode="crossing"),
         report(loc=[1]),
         report(loc=[1, 2, 3]),
@@ -190,7 +189,6 @@ def report(**change):
         report(pairs={"speed": [1]}),
         report(pairs={"speed": None}),
         report(pairs={"speed": {"t": "name", "name": "x"}}),
-        report(pairs={"x": "a\0"}),
         report(seq=2**63),
         report(pairs={"big": 2**63}),
         [HELLO],
