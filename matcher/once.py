@@ -80,9 +80,7 @@ class Edge(msgspec.Struct, frozen=True):
     since: Instant | None = None
 
 
-def step(
-    service: Service, state: OnceState, truth: bool | None, ts: Instant
-) -> tuple[OnceState, tuple[Edge, ...]]:
+def step(service: Service, state: OnceState, truth: bool | None, ts: Instant) -> tuple[OnceState, tuple[Edge, ...]]:
     """Fold the truth at one event into the state; UNKNOWN changes nothing.
 
     Time that has passed since the last event is not looked at: call `advance` up to `ts` first, with the event

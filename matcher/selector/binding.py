@@ -98,29 +98,25 @@ def bind(selector: Selector, oid: str, directory: ZoneDirectory) -> tuple[Bound,
     folded, event = fold(oid), Event(ts=0, oid=oid)
     ids = _Ids(directory)
 
-    def leaf(term: _Leaf, without: Within | None = None) -> Condition:
-        spatial = term.node
-        if spatial is without:
-            return Const(True)
-        if isinstance(spatial, Within):
-            zones = ids.of(spatial) if _speaks_of(spatial, folded) else ()
+    def decided(term: _Leaf) -> Condition:
+        if isinstance(term.node, Within):
+            zones = ids.of(term.node) if _speaks_of(term, folded) else ()
             condition: Condition = InZones(zones) if zones else Const(False)
         else:
-            condition = _of_object(cast("Plain", spatial), event)
+            condition = _of_object(cast("Plain", term.node), event)
         return _not(condition) if term.negated else condition
 
     found: dict[str, list[Condition]] = {}
     for each in _filters(selector):
-        anchor = cast("Within | None", each.anchor)
-        if not _filter_speaks_of(each, folded):
+        if not _speaks_of(each, folded):
             continue
-        rest = _all(leaf(term, anchor) for term in each.terms)
-        if anchor is None:
+        rest = _all(_distinct(decided(term) for term in each.terms if term is not each.anchor))
+        if each.anchor is None:
             found.setdefault("", []).append(rest)
             continue
-        for zone in ids.of(anchor):
+        for zone in ids.of(cast("Within", each.anchor.node)):
             found.setdefault(zone, []).append(_all((InZones((zone,)), rest)))
-    bounds = (Bound(target, _any(conditions)) for target, conditions in found.items())
+    bounds = (Bound(target, _any(_distinct(conditions))) for target, conditions in found.items())
     return tuple(bound for bound in bounds if bound.condition != Const(False))
 
 
@@ -179,18 +175,19 @@ def check_filters(selector: Selector) -> None:
 
 
 class _Leaf(NamedTuple):
-    """A term of a filter."""
+    """A term of a filter, and the folded oids of the objects it speaks of (None for all)."""
 
     node: _Spatial | Plain
     negated: bool
+    oids: frozenset[str] | None
 
 
-class _Filter(msgspec.Struct, frozen=True):
-    """Terms that have to hold together."""
+class _Filter(NamedTuple):
+    """Terms that have to hold together, and the objects they speak of together."""
 
     terms: tuple[_Leaf, ...]
-    anchor: _Spatial | None
-    oids: frozenset[str] | None  # of the objects it speaks of, folded; None for all
+    anchor: _Leaf | None
+    oids: frozenset[str] | None
 
 
 @lru_cache(maxsize=1024)
@@ -202,13 +199,12 @@ def _filters(selector: Selector) -> tuple[_Filter, ...]:
 
 def _filter(terms: tuple[_Leaf, ...]) -> _Filter:
     spatial = [term for term in terms if isinstance(term.node, _Spatial)]
-    anchor = next((cast("_Spatial", term.node) for term in spatial if _can_anchor(term)), None)
+    anchor = next((term for term in spatial if _can_anchor(term)), None)
     if anchor is not None:
-        return _Filter(terms, anchor, _folded_oids(anchor))
-    named = [_folded_oids(cast("_Spatial", term.node)) for term in spatial]
-    if not named or None in named:
-        return _Filter(terms, None, None)
-    return _Filter(terms, None, frozenset().union(*cast("list[frozenset[str]]", named)))
+        return _Filter(terms, anchor, anchor.oids)
+    named = [term.oids for term in spatial if term.oids is not None]
+    everything = not spatial or len(named) < len(spatial)
+    return _Filter(terms, None, None if everything else frozenset().union(*named))
 
 
 def _can_anchor(term: _Leaf) -> bool:
@@ -219,7 +215,7 @@ def _disjuncts(node: Selector, *, negated: bool) -> list[tuple[_Leaf, ...]]:
     if isinstance(node, Not):
         return _disjuncts(cast("Selector", node.item), negated=not negated)
     if not isinstance(node, (And, Or)):
-        return [(_Leaf(node, negated),)]
+        return [(_Leaf(node, negated, _folded_oids(node)),)]
     parts = [_disjuncts(cast("Selector", item), negated=negated) for item in node.items]
     if isinstance(node, Or) is not negated:
         return [each for part in parts for each in part]
@@ -263,20 +259,14 @@ def _written_oids(term: _Spatial) -> tuple[str, ...]:
     return term.oids or ()
 
 
-@lru_cache(maxsize=4096)
-def _folded_oids(term: _Spatial) -> frozenset[str] | None:
-    """The objects a term speaks of; a distance is its left object's."""
-    oids = (term.oid,) if isinstance(term, Distance) else term.oids
-    return None if oids is None else frozenset(map(fold, oids))
+def _folded_oids(term: _Spatial | Plain) -> frozenset[str] | None:
+    if isinstance(term, (Within, Relate)):
+        return None if term.oids is None else frozenset(map(fold, term.oids))
+    return frozenset({fold(term.oid)}) if isinstance(term, Distance) else None  # a distance is its left object's
 
 
-def _speaks_of(term: _Spatial, folded: str) -> bool:
-    oids = _folded_oids(term)
-    return oids is None or folded in oids
-
-
-def _filter_speaks_of(each: _Filter, folded: str) -> bool:
-    return each.oids is None or folded in each.oids
+def _speaks_of(one: _Leaf | _Filter, folded: str) -> bool:
+    return one.oids is None or folded in one.oids
 
 
 class _Ids:
@@ -368,10 +358,9 @@ def _joined(conditions: Iterable[Condition], join: type[And] | type[Or]) -> Cond
             items.extend(cast("tuple[Condition, ...]", condition.items))
         else:
             items.append(condition)
-    distinct = _distinct(items)
-    if not distinct:
+    if not items:
         return Const(not decisive)
-    return distinct[0] if len(distinct) == 1 else join(distinct)
+    return items[0] if len(items) == 1 else join(tuple(items))
 
 
 def _distinct(items: Iterable[_K]) -> tuple[_K, ...]:

@@ -68,7 +68,15 @@ class Name(_Node, frozen=True, tag="name"):
 
 
 class Literal(_Node, frozen=True, tag="lit"):
+    """A value as written. 1, 1.0 and TRUE are three: they compare and divide differently, whatever Python thinks."""
+
     value: bool | int | float | str | Time
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
 
 
 class Negative(_Node, frozen=True, tag="neg"):
