@@ -1,1 +1,1 @@
-"""Mobility simulation and capacity planning. Empty so far: the models come first, then a thin shell for Spark."""
+"""Mobility simulation: pure models of movement, and the demo that moves real agents with them."""
