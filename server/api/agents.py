@@ -10,14 +10,14 @@ from starlette.responses import Response
 from agent_sdk.protocol.codec import by_subprotocol
 from matcher.instants import format_instant
 from server.api.access import Caller, TheNode, agent_of
-from server.api.bodies import answer, described, read_body
+from server.api.bodies import RowId, answer, described, read_body
 from server.api.problems import problem
 from server.controller.enrolment import enrol, invite, revoke_agent
 from server.controller.live import Controller
 from server.errors import AgentUnauthenticated, OptionInvalid
 from server.store import models
 
-__all__ = ["router"]
+__all__ = ["EnrolBody", "InviteBody", "router"]
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
@@ -50,7 +50,7 @@ async def enrol_agent(request: Request, node: TheNode) -> Response:
 
 
 @router.get("/agents", summary="List your agents")
-def list_agents(caller: Caller, node: TheNode, limit: int = 100, after: int = 0) -> Response:
+def list_agents(caller: Caller, node: TheNode, limit: int = 100, after: RowId = 0) -> Response:
     limit = max(1, min(limit, node.settings.max_page))
     query = (
         select(models.Agent.__table__, models.Object.oid)
@@ -67,7 +67,7 @@ def list_agents(caller: Caller, node: TheNode, limit: int = 100, after: int = 0)
 
 
 @router.delete("/agents/{agent_id}", status_code=204, summary="Revoke an agent")
-async def remove_agent(agent_id: int, caller: Caller, node: TheNode) -> Response:
+async def remove_agent(agent_id: RowId, caller: Caller, node: TheNode) -> Response:
     await node.run(revoke_agent, caller, agent_id)
     return Response(status_code=204)
 

@@ -4,17 +4,19 @@ msgspec is strict where it matters (NaN, booleans and strings are not numbers, u
 Bodies are described in OpenAPI from the same structs that decode them.
 """
 
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
 from server.errors import BodyInvalid, BodyTooLarge
 
-__all__ = ["answer", "described", "read_body", "read_json"]
+__all__ = ["RowId", "answer", "described", "read_body", "read_json"]
 
 T = TypeVar("T")
+RowId = Annotated[int, Field(ge=0, le=2**63 - 1)]  # in an address; the stores know no larger ones
 
 
 async def read_json(request: Request, max_bytes: int) -> Any:

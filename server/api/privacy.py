@@ -9,12 +9,12 @@ from starlette.responses import Response
 
 from privacy.policies import Grant, Operation
 from server.api.access import Caller, TheNode
-from server.api.bodies import answer, described, read_body
+from server.api.bodies import RowId, answer, described, read_body
 from server.pubsub.grants import add_grant, remove_grant
 from server.pubsub.loading import grant_from_row
 from server.store import models
 
-__all__ = ["router"]
+__all__ = ["GrantBody", "router"]
 
 router = APIRouter(prefix="/v1/privacy", tags=["privacy"])
 
@@ -50,7 +50,7 @@ def list_grants(caller: Caller, node: TheNode) -> Response:
 
 
 @router.delete("/grants/{grant_id}", status_code=204, summary="Revoke a grant")
-async def revoke_grant(grant_id: int, caller: Caller, node: TheNode) -> Response:
+async def revoke_grant(grant_id: RowId, caller: Caller, node: TheNode) -> Response:
     await node.run(remove_grant, caller, grant_id)
     return Response(status_code=204)
 

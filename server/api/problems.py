@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 import msgspec
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -46,7 +47,7 @@ def status_of(error: FencepostError) -> int:
 
 def problem(error: FencepostError) -> Response:
     status = status_of(error)
-    return _response(status, error.code, error.sentence, error.hint)
+    return _response(status, error.code, error.sentence, error.hint or "The API is described under /docs.")
 
 
 def install(app: FastAPI) -> None:
@@ -63,6 +64,12 @@ def install(app: FastAPI) -> None:
         code = phrase.lower().replace(" ", "_")
         hint = "The API is described under /docs."
         return _response(error.status_code, code, f"{phrase}.", hint, dict(error.headers or {}))
+
+    @app.exception_handler(RequestValidationError)
+    async def does_not_fit(_request: Request, error: RequestValidationError) -> Response:
+        name = error.errors()[0]["loc"][-1]
+        sentence = f"The value of '{name}' in the address can't be used."
+        return _response(400, "option_invalid", sentence, "The API is described under /docs.")
 
     @app.exception_handler(Exception)
     async def fault(_request: Request, error: Exception) -> Response:

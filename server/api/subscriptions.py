@@ -9,7 +9,7 @@ from starlette.responses import Response
 from matcher.instants import format_instant, parse_instant
 from matcher.once import Mode, Tos
 from server.api.access import Caller, TheNode
-from server.api.bodies import answer, described, read_body
+from server.api.bodies import RowId, answer, described, read_body
 from server.controller.plans import is_offloadable
 from server.errors import SubscriptionNotFound
 from server.pubsub.subscriptions import NewSubscription, delete_subscription, put_subscription
@@ -17,7 +17,7 @@ from server.pubsub.work import Work
 from server.pubsub.world import SubscriptionEntry
 from server.store.accounts import Account
 
-__all__ = ["router"]
+__all__ = ["SubscriptionBody", "router"]
 
 router = APIRouter(prefix="/v1", tags=["subscriptions"])
 
@@ -58,7 +58,7 @@ async def write_subscription(name: str, request: Request, caller: Caller, node: 
 
 
 @router.get("/subscriptions", summary="List your subscriptions")
-async def list_subscriptions(caller: Caller, node: TheNode, limit: int = 100, after: int = 0) -> Response:
+async def list_subscriptions(caller: Caller, node: TheNode, limit: int = 100, after: RowId = 0) -> Response:
     limit = max(1, min(limit, node.settings.max_page))
     entries = await node.run(_mine, caller, after, limit + 1)
     page = entries[:limit]

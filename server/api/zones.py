@@ -8,7 +8,7 @@ from sqlalchemy import select
 from starlette.responses import Response
 
 from server.api.access import Caller, TheNode
-from server.api.bodies import answer, described, read_body, read_json
+from server.api.bodies import RowId, answer, described, read_body, read_json
 from server.errors import BodyInvalid, OptionInvalid
 from server.node import Node
 from server.pubsub.loading import zone_from_row
@@ -19,7 +19,7 @@ from zones.geojson import features_from_geojson, shape_from_geojson, shape_to_ge
 from zones.names import SYSTEM, ZoneName, fold, importable, parse_zone_name
 from zones.zone import Zone
 
-__all__ = ["router"]
+__all__ = ["ZoneBody", "router"]
 
 router = APIRouter(prefix="/v1", tags=["zones"])
 
@@ -37,7 +37,7 @@ _EXAMPLE = {"shape": {"type": "Circle", "center": [116.3688, 39.9087], "radius_m
 
 
 @router.get("/zones", summary="List zones: SYSTEM's and your own")
-def list_zones(caller: Caller, node: TheNode, owner: str = "", limit: int = 100, after: int = 0) -> Response:
+def list_zones(caller: Caller, node: TheNode, owner: str = "", limit: int = 100, after: RowId = 0) -> Response:
     limit = max(1, min(limit, node.settings.max_page))
     zones = _readable(node, caller, owner, after, limit + 1)
     more = len(zones) > limit

@@ -13,16 +13,17 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
-from zones.errors import CallerError, FaultError, FencepostError
+from agent_sdk.errors import ServerUnreachable
+from zones.errors import CallerError, FencepostError
 
 __all__ = [
     "Client",
     "KeyMissing",
     "Refused",
-    "ServerUnreachable",
     "ServerUrlInvalid",
     "add_server_arguments",
     "connect",
+    "default_url",
     "segment",
 ]
 
@@ -45,17 +46,17 @@ class ServerUrlInvalid(CallerError):
     code = "server_url_invalid"
 
 
-class ServerUnreachable(FaultError):
-    code = "server_unreachable"
-
-
 def add_server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", help=f"the server (default: FENCEPOST_URL, or {_DEFAULT_URL})")
     parser.add_argument("--key", help="your API key (default: FENCEPOST_KEY, which other users can't see)")
 
 
+def default_url(given: str | None) -> str:
+    return given or os.environ.get("FENCEPOST_URL") or _DEFAULT_URL
+
+
 def connect(args: argparse.Namespace) -> "Client":
-    url = args.url or os.environ.get("FENCEPOST_URL") or _DEFAULT_URL
+    url = default_url(args.url)
     key = args.key or os.environ.get("FENCEPOST_KEY") or ""
     if not key:
         raise KeyMissing("There is no API key.", hint="Set FENCEPOST_KEY, or make one: `fencepost keys add USER`.")

@@ -29,7 +29,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "serve": Command("server.cli.serve", "run the server"),
-    "demo": Command("server.cli.demo", "run a server, sample zones and moving agents for a while"),
+    "demo": Command("simulators.demo.command", "run a server, sample zones and moving agents for a while"),
     "db": Command("server.cli.db", "create or upgrade the database"),
     "users": Command("server.cli.users", "add and list users"),
     "keys": Command("server.cli.keys", "make, list and revoke API keys"),

@@ -23,7 +23,7 @@ from server.store.accounts import Account
 
 __all__ = ["AgentIdentity", "Enrolled", "Invitation", "authenticate_agent", "enrol", "invite", "revoke_agent"]
 
-TOKEN_LIFE_S = 15 * 60
+_TOKEN_LIFE_S = 15 * 60
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _CREDENTIAL = re.compile(r"fpa_([0-9]{1,18})_([A-Za-z0-9_-]{16,128})\Z")
@@ -56,7 +56,7 @@ def invite(work: Work, account: Account, oid: str) -> Invitation:
     work.tx.touch()
     entry = object_for_owner(work, account, oid)
     token = f"fpt_{secrets.token_urlsafe(24)}"
-    expires = work.now + TOKEN_LIFE_S * 1000
+    expires = work.now + _TOKEN_LIFE_S * 1000
     row = insert(models.Agent).values(
         object_id=entry.id, status="invited", token_hash=_sha256(token), token_expires=expires, created=work.now
     )

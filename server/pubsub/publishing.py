@@ -72,9 +72,9 @@ def next_deadline(work: Work) -> Instant | None:
 
 def object_for_owner(work: Work, account: Account, oid: str) -> ObjectEntry:
     """The caller's own object, made when it is spoken of for the first time."""
+    _check_owner(account, oid)
     entry = work.world.object(oid)
     if entry is None:
-        _check_owner(account, oid)
         work.user_id(account.name)
         row = insert(models.Object).values(oid=oid, folded=fold_name(oid), owner_id=account.user_id, generation=0)
         object_id = work.conn.execute(row.returning(models.Object.id)).scalar_one()

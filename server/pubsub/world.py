@@ -22,6 +22,7 @@ from zones.shapes import Point, Shape
 from zones.zone import Zone
 
 __all__ = [
+    "OPERATION_OF",
     "AgentEntry",
     "BindingKey",
     "ObjectEntry",

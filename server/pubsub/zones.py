@@ -21,7 +21,7 @@ from zones.shapes import Shape
 from zones.validation import check_shape
 from zones.zone import Zone
 
-__all__ = ["NewZone", "delete_zone", "import_zones", "put_zone"]
+__all__ = ["NewZone", "delete_zone", "import_zones", "put_zone", "zone_not_found"]
 
 
 class NewZone(msgspec.Struct, frozen=True):
