@@ -14,7 +14,7 @@ from agent_sdk.protocol.plans import FullPlan, applied, merged_states
 from matcher.evaluation import Happening, Rule, expire, fold, next_deadline
 from matcher.events import Event
 from matcher.once import Instant, OnceState
-from matcher.selector.tree import And, Condition, InZones, Not, Or
+from matcher.selector.conditions import zones_in
 from zones.coarsen import Precision
 from zones.covers import Area, prepare
 from zones.errors import FencepostError
@@ -150,7 +150,7 @@ class Evaluator:
         return self._areas[zone].covers(point)
 
     def _rule(self, item: PlanItem) -> Rule[str]:
-        missing = [zone for zone in _zones_of(item.condition) if zone not in self.plan.zones]
+        missing = [zone for zone in zones_in(item.condition) if zone not in self.plan.zones]
         if missing:
             raise PlanUnusable(
                 f"The plan's item {item.handle} needs the zone {missing[0]}, which the plan does not have.",
@@ -171,14 +171,3 @@ def _prepared(zone: str, shape: object) -> Area:
         return prepare(shape)  # type: ignore[arg-type]
     except (FencepostError, ValueError) as error:
         raise PlanUnusable(f"The shape of the plan's zone {zone} can't be used: {error}") from error
-
-
-def _zones_of(condition: Condition) -> Iterator[str]:
-    """The ids of all zones a condition looks at."""
-    if isinstance(condition, InZones):
-        yield from condition.zones
-    elif isinstance(condition, (And, Or)):
-        for item in condition.items:
-            yield from _zones_of(item)  # type: ignore[arg-type]
-    elif isinstance(condition, Not):
-        yield from _zones_of(condition.item)  # type: ignore[arg-type]

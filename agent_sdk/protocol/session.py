@@ -23,6 +23,7 @@ from agent_sdk.errors import (
     ProtocolViolation,
     TooManyReports,
 )
+from agent_sdk.protocol.capabilities import CAPABILITIES
 from agent_sdk.protocol.codec import Codec, Frame, kind_of
 from agent_sdk.protocol.counts import Counts
 from agent_sdk.protocol.messages import (
@@ -43,12 +44,11 @@ from agent_sdk.protocol.messages import (
 from matcher.once import Instant
 
 __all__ = [
-    "ANSWER_TIMEOUT_S", "CAPABILITIES", "CLOSE_REPLACED", "CLOSE_REVOKED", "OLDEST_PROTOCOL", "AgentSession",
+    "ANSWER_TIMEOUT_S", "CLOSE_REPLACED", "CLOSE_REVOKED", "OLDEST_PROTOCOL", "AgentSession",
     "Memory", "Next", "ServerSession", "after_close",
 ]  # fmt: skip
 
 OLDEST_PROTOCOL = max(1, PROTOCOL - 1)  # the one before the newest is still spoken
-CAPABILITIES = ("within", "conditions", "dwell", "every", "first")
 CLOSE_REVOKED = 4401
 CLOSE_REPLACED = 4409
 ANSWER_TIMEOUT_S = 10.0

@@ -10,7 +10,7 @@ from matcher.instants import format_instant, parse_instant
 from matcher.once import Mode, Tos
 from server.api.access import Caller, TheNode
 from server.api.bodies import RowId, answer, described, read_body
-from server.controller.plans import is_offloadable
+from server.controller.plans import obstacle
 from server.errors import SubscriptionNotFound
 from server.pubsub.subscriptions import NewSubscription, delete_subscription, put_subscription
 from server.pubsub.work import Work
@@ -120,10 +120,9 @@ def _explain(work: Work, account: Account, name: str) -> dict[str, Any]:
                 continue
             zone = work.world.zones.get(rule.key.target)
             evaluator, reason = "server", "no_agent"
-            if has_agent and is_offloadable(work.world, thing, rule):
-                evaluator, reason = "agent", "offloaded"
-            elif has_agent:
-                evaluator, reason = "nobody", "geometry_not_for_devices"
+            if has_agent:
+                why_not = obstacle(work.world, thing, rule)
+                evaluator, reason = ("agent", "offloaded") if why_not is None else ("nobody", why_not)
             target = None if zone is None else zone.zone.name
             bindings.append({"oid": thing.oid, "target": target, "evaluator": evaluator, "reason": reason})
     return {"id": entry.name, "paused": entry.paused, "bindings": bindings}

@@ -4,6 +4,7 @@ A device sees handles, geometry and conditions. Geometry goes to a device only i
 own, or its owner said `on_devices`; a binding that needs other geometry is not in the plan.
 """
 
+from agent_sdk.protocol.capabilities import needed_capabilities
 from agent_sdk.protocol.messages import PlanItem, PlanZone
 from agent_sdk.protocol.plans import FullPlan
 from matcher.evaluation import Rule
@@ -12,7 +13,7 @@ from matcher.selector.conditions import rename_zones, zones_in
 from server.pubsub.identifiers import binding_handle, zone_handle
 from server.pubsub.world import BindingKey, ObjectEntry, World
 
-__all__ = ["binding_of", "build_plan", "is_offloadable"]
+__all__ = ["binding_of", "build_plan", "obstacle"]
 
 _START = OnceState()
 
@@ -23,7 +24,7 @@ def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
     zones: dict[str, PlanZone] = {}
     for rule in world.rules(entry.id):
         state = world.states.get(rule.key, _START)
-        if is_finished(rule.service, state) or not is_offloadable(world, entry, rule):
+        if is_finished(rule.service, state) or obstacle(world, entry, rule) is not None:
             continue
         names = {zone_id: _zone_handle(world, entry, zone_id) for zone_id in zones_in(rule.condition)}
         for zone_id, name in names.items():
@@ -40,10 +41,16 @@ def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
     return FullPlan(generation=entry.generation, items=items, zones=zones)
 
 
-def is_offloadable(world: World, entry: ObjectEntry, rule: Rule[BindingKey]) -> bool:
-    """Whether the object's device may know everything it needs to evaluate this binding."""
+def obstacle(world: World, entry: ObjectEntry, rule: Rule[BindingKey]) -> str | None:
+    """Why the object's agent can't evaluate this binding; None if it can."""
     subscriber_id = world.subscriptions[rule.key.subscription_id].subscriber_id
-    return all(_may_travel(world, entry, zone_id, subscriber_id) for zone_id in zones_in(rule.condition))
+    if not all(_may_travel(world, entry, zone_id, subscriber_id) for zone_id in zones_in(rule.condition)):
+        return "geometry_not_for_devices"
+    agent = world.agents.get(entry.id)
+    able = None if agent is None else agent.capabilities
+    if able is not None and not needed_capabilities(rule.condition, rule.service) <= able:
+        return "agent_not_capable"
+    return None
 
 
 def binding_of(world: World, entry: ObjectEntry, handle: str) -> BindingKey | None:

@@ -31,6 +31,7 @@ def greet(work: Work, agent: AgentIdentity, hello: Hello) -> Assignment | None:
     """The agent's plan; None if it is no longer the object's agent."""
     if not _extend_lease(work, agent):
         return None
+    work.world.agents[agent.object_id].capabilities = frozenset(hello.capabilities)
     entry = work.world.objects[agent.object_id]
     if hello.generation != entry.generation:
         entry.generation += 1

@@ -84,6 +84,7 @@ class AgentEntry:
     id: int
     object_id: int
     lease_until: Instant
+    capabilities: frozenset[str] | None = None  # as its last hello said; None before its first since our start
 
 
 def needed_operations(service: Service) -> tuple[Operation, ...]:
@@ -117,6 +118,7 @@ class World:
         self._zone_ids: dict[tuple[int, str], str] = {}
         self._zones_of: dict[int, set[str]] = {}
         self._object_ids: dict[str, int] = {}
+        self._objects_of: dict[int, set[int]] = {}
         self._named: dict[str, set[int]] = {}  # subscriptions by the folded oids they name
         self._unnamed: set[int] = set()  # subscriptions that speak of every object
         self._subscription_ids: dict[tuple[int, str], int] = {}
@@ -175,13 +177,14 @@ class World:
     def put_object(self, entry: ObjectEntry) -> None:
         self.objects[entry.id] = entry
         self._object_ids[fold(entry.oid)] = entry.id
+        self._objects_of.setdefault(entry.owner_id, set()).add(entry.id)
 
     def object(self, oid: str) -> ObjectEntry | None:
         object_id = self._object_ids.get(fold(oid))
         return None if object_id is None else self.objects[object_id]
 
     def objects_of(self, owner_id: int) -> list[int]:
-        return [entry.id for entry in self.objects.values() if entry.owner_id == owner_id]
+        return sorted(self._objects_of.get(owner_id, ()))
 
     def agent_holding(self, object_id: int, now: Instant) -> AgentEntry | None:
         """The agent whose lease makes it the object's evaluator, if there is one."""

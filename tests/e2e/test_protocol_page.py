@@ -31,8 +31,9 @@ class Device:
         assert message["t"] == kind, message
         return message
 
-    def hello(self, generation=0, **more):
-        self.send(t="hello", protocol=1, now=time.time_ns() // 1_000_000, generation=generation, **more)
+    def hello(self, generation=0, capabilities=("within",), **more):
+        now = time.time_ns() // 1_000_000
+        self.send(t="hello", protocol=1, now=now, generation=generation, capabilities=capabilities, **more)
         return self.receive("welcome")
 
     def closed(self):
@@ -75,7 +76,7 @@ def an_enter(seq, generation, handle, n=1, mode="enter", ts=1_700_000_000_000, *
 @pytest.mark.parametrize("subprotocol", [JSON, MSGPACK])
 def test_hello_welcome_plan_report_ack_and_the_notification(live_server, mike, subprotocol):
     with connected(live_server, mike.enrol(), subprotocol) as device:
-        welcome = device.hello(capabilities=["within"])
+        welcome = device.hello()
         assert welcome["protocol"] == 1
         assert welcome["generation"] >= 1
         assert welcome["lease_s"] > 0
@@ -98,6 +99,20 @@ def test_hello_welcome_plan_report_ack_and_the_notification(live_server, mike, s
     assert (first["mode"], first["loc"], first["speed"]) == ("enter", [10.5, 50.5], 3.5)
     assert (first["oid"], first["target"], first["ts"]) == (mike.name, f"{mike.name}.HOME", "2023-11-14T22:13:20.000Z")
     assert (second["mode"], second["visit"], second["duration_s"]) == ("leave", first["id"], 60.0)
+
+
+def test_an_agent_is_given_only_what_it_says_it_can_do(live_server, mike):
+    mike.subscribe("every", f"({mike.name}) within ({mike.name}.HOME)", tos="every")
+    with connected(live_server, mike.enrol()) as device:
+        device.hello()
+        assert len(device.receive("plan")["items"]) == 1
+        (binding,) = mike.done("GET", "/v1/subscriptions/every/explain")["bindings"]
+        assert (binding["evaluator"], binding["reason"]) == ("nobody", "agent_not_capable")
+        (binding,) = mike.done("GET", "/v1/subscriptions/home/explain")["bindings"]
+        assert (binding["evaluator"], binding["reason"]) == ("agent", "offloaded")
+    with connected(live_server, mike.enrol()) as device:
+        device.hello(capabilities=["within", "every"])
+        assert len(device.receive("plan")["items"]) == 2
 
 
 def test_after_a_reconnect_the_same_report_is_one_notification_and_an_unchanged_plan_is_not_sent(live_server, mike):

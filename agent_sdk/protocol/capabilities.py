@@ -1,0 +1,27 @@
+"""What an agent can evaluate, in the words of its hello.
+
+An agent written elsewhere, or years ago, may know less than the server does. It is only given what it named: a plan
+with something it can't decide would be worth nothing to anybody.
+"""
+
+from matcher.once import Service, Tos
+from matcher.selector.conditions import zones_in
+from matcher.selector.tree import Condition, InZones
+
+__all__ = ["CAPABILITIES", "needed_capabilities"]
+
+CAPABILITIES = ("within", "conditions", "dwell", "every", "first")
+
+
+def needed_capabilities(condition: Condition, service: Service) -> frozenset[str]:
+    """What an agent must be able to do to evaluate this binding."""
+    needed = set()
+    if any(zones_in(condition)):
+        needed.add("within")
+    if not isinstance(condition, InZones):
+        needed.add("conditions")
+    if service.dwell_s:
+        needed.add("dwell")
+    if service.tos is not Tos.ONCE:
+        needed.add(str(service.tos))
+    return frozenset(needed)
