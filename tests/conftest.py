@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from benchmarks.results_file import save_result
 from tests.support.postgis import PostgisServer, PostgisUnavailable, running_postgis
-from tests.support.results import save_result
 
 _ROOT = Path(__file__).resolve().parent.parent
 _FULL = os.environ.get("FENCEPOST_FULL") == "1"
@@ -32,7 +32,7 @@ def record_result(full_size: bool) -> Callable[[str, dict[str, Any]], None]:
 
     def record(name: str, figures: dict[str, Any]) -> None:
         if full_size:
-            save_result(_ROOT / "benchmarks" / "results", name, figures)
+            save_result(RESULTS, name, figures)
 
     return record
 

@@ -1,0 +1,1 @@
+"""Measurements: one file a question, each checks its answer before it times it. See README.md."""
