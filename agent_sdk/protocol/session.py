@@ -207,6 +207,7 @@ class AgentSession:
         self._asked: Instant | None = None  # when a question went out that must be answered
         self._awaits_plan = False  # the hello's answer is a plan that has not come yet
         self._renew_at: Instant | None = None
+        self._lease_until: Instant = 0
 
     @property
     def closed(self) -> bool:
@@ -298,14 +299,20 @@ class AgentSession:
             )
         if plan.lease_s <= 0:
             raise PlanUnusable("The plan's lease is over before it begins.", hint="lease_s is more than 0.")
-        granted = self._answered(now) if self._awaits_plan else now
+        if not self._awaits_plan:
+            # Nobody asked, so nobody knows how long it was under way: it may end the lease sooner, never later.
+            self._lease_until = min(self._lease_until, now + round(plan.lease_s * 1000))
+            self._memory.install(plan, self._lease_until)
+            return
+        granted = self._answered(now)
         self._awaits_plan = False
-        self._memory.install(plan, granted + round(plan.lease_s * 1000))
-        if self._asked is None:
-            self._renew_at = granted + round(plan.lease_s * 500)
+        self._lease_until = granted + round(plan.lease_s * 1000)
+        self._memory.install(plan, self._lease_until)
+        self._renew_at = granted + round(plan.lease_s * 500)
 
     def _leased(self, lease_s: float, granted: Instant) -> None:
-        self._memory.extend(granted + round(lease_s * 1000))
+        self._lease_until = granted + round(lease_s * 1000)
+        self._memory.extend(self._lease_until)
         self._renew_at = granted + round(lease_s * 500)
 
     def _answered(self, now: Instant) -> Instant:

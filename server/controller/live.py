@@ -123,15 +123,15 @@ class _LiveSession:
                 pump.cancel()
 
     async def refresh(self) -> None:
-        """Send what has changed in the plan, if anything has."""
+        """Send what has changed in the plan, if anything has. It is no new lease: the agent did not ask for one."""
         async with self._lock:
             if self._held is None or self._closed:
                 return
             assignment = await self._node.run(plan_for, self.agent)
-            if assignment is None:
-                return
-            lease_s = self._node.settings.lease_s
-            change = difference(self._held, assignment.plan, lease_s=lease_s)
+            if assignment is None or assignment.lease_until == 0:
+                return  # another evaluator has taken over: this one has to say hello before it gets anything more
+            left_s = (assignment.lease_until - self._node.clock()) / 1000
+            change = difference(self._held, assignment.plan, lease_s=max(left_s, 0.001))
             if change is not None:
                 self._held = assignment.plan
                 await self._send(change)
@@ -143,7 +143,7 @@ class _LiveSession:
         _log.info("session_ended", extra={"agent": self.agent.agent_id, "code": code})
         with suppress(WebSocketDisconnect, RuntimeError):
             await self._send(Bye(code, sentence, hint))
-            await self._socket.close(close_code, sentence[:120])
+            await self._socket.close(close_code, code)  # a reason has 123 bytes at most, and a sentence may quote
 
     async def _greet(self, hello: Hello) -> bool:
         settings = self._node.settings

@@ -21,10 +21,14 @@ __all__ = ["Assignment", "greet", "plan_for", "renew"]
 
 @dataclass(frozen=True)
 class Assignment:
-    """What an agent is to evaluate; `newest` is the newest event the server has of its object."""
+    """What an agent is to evaluate and until when; `newest` is the newest event the server has of its object.
+
+    `lease_until` is 0 if the lease has ended and the server has taken over.
+    """
 
     plan: FullPlan
     newest: Instant | None
+    lease_until: Instant
 
 
 def greet(work: Work, agent: AgentIdentity, hello: Hello) -> Assignment | None:
@@ -43,7 +47,7 @@ def plan_for(work: Work, agent: AgentIdentity) -> Assignment | None:
     if not _is_current(work, agent):
         return None
     entry = work.world.objects[agent.object_id]
-    return Assignment(build_plan(work.world, entry), entry.newest)
+    return Assignment(build_plan(work.world, entry), entry.newest, work.world.agents[agent.object_id].lease_until)
 
 
 def renew(work: Work, agent: AgentIdentity) -> bool:

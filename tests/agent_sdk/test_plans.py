@@ -1,11 +1,12 @@
 """Plans as wholes: deltas, etags, and what a device keeps of its own."""
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_sdk.protocol.messages import Plan, PlanItem, PlanZone
 from agent_sdk.protocol.plans import FullPlan, applied, as_full, difference, etag, merged_states
-from matcher.once import OnceState, Service, Tos
+from matcher.once import Mode, OnceState, Service, Tos
 from matcher.selector.tree import Const, InZones
 from zones.shapes import Circle
 
@@ -54,6 +55,14 @@ def test_an_etag_does_not_look_at_states_or_order():
     a, b = PlanItem("a", Const(True)), PlanItem("b", Const(True))
     moved_on = PlanItem("a", Const(True), state=OnceState(True, 3))
     assert etag(FullPlan(1, {"a": a, "b": b})) == etag(FullPlan(2, {"b": b, "a": moved_on}))
+
+
+def test_an_etag_does_not_depend_on_whether_a_service_was_made_or_loaded():
+    made = Service(dwell_s=float("0"), modes=(Mode.ENTER, Mode.LEAVE))
+    loaded = msgspec.json.decode(b"{}", type=Service)
+    assert made == loaded
+    one, other = (FullPlan(1, {"a": PlanItem("a", Const(True), service)}) for service in (made, loaded))
+    assert etag(one) == etag(other)
 
 
 def test_unchanged_items_are_not_sent_again():

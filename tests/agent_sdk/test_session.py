@@ -202,6 +202,18 @@ def test_a_renewal_that_is_not_answered_ends_the_connection():
         session.frames_to_send(NOW + 310_001)
 
 
+def test_a_plan_that_nobody_asked_for_does_not_lengthen_the_lease():
+    server = PlainServer({"h": item("h")})
+    dev = device()
+    session = connected(dev, full(server))
+    until, due = dev.lease_until, session.seconds_until_due(NOW)
+    session.receive(JSON.encode(Plan(1, "later", False, 600, (item("i"),))), NOW + 200_000)
+    assert (dev.etag, dev.lease_until) == ("later", until)
+    assert session.seconds_until_due(NOW) == due
+    session.receive(JSON.encode(Plan(1, "shorter", False, 60, (item("i"),))), NOW + 200_000)
+    assert dev.lease_until == NOW + 260_000
+
+
 def test_nothing_is_evaluated_after_the_lease_and_nothing_is_dropped():
     dev = device()
     session = connected(dev)
