@@ -3,7 +3,8 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Security
+from fastapi.security import HTTPBearer
 from starlette.requests import HTTPConnection
 
 from server.controller.enrolment import AgentIdentity, authenticate_agent
@@ -42,7 +43,14 @@ async def agent_of(connection: HTTPConnection) -> AgentIdentity:
     return agent
 
 
-Caller = Annotated[Account, Depends(caller_of)]
+_SHOWN_IN_DOCS = HTTPBearer(scheme_name="API key", description="A key that begins with fpk_.", auto_error=False)
+
+
+async def _caller(connection: HTTPConnection, _: Annotated[object, Security(_SHOWN_IN_DOCS)]) -> Account:
+    return await caller_of(connection)
+
+
+Caller = Annotated[Account, Depends(_caller)]
 TheNode = Annotated[Node, Depends(node_of)]
 
 

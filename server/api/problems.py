@@ -6,6 +6,7 @@ The statuses of all codes are this one table; a code that is not in it is bad in
 
 import logging
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request
@@ -15,7 +16,7 @@ from starlette.responses import Response
 
 from zones.errors import FaultError, FencepostError
 
-__all__ = ["install", "problem", "status_of"]
+__all__ = ["DESCRIBED", "install", "problem", "status_of"]
 
 _log = logging.getLogger("fencepost.api")
 
@@ -38,6 +39,29 @@ _STATUS = {
     "batch_too_large": 413,
     "not_recorded": 503,
     "database_unreachable": 503,
+}
+
+
+DESCRIBED: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "Refused: RFC 9457 problem details.",
+        "content": {
+            "application/problem+json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["type", "title", "status", "detail", "code", "hint"],
+                    "properties": {
+                        "type": {"type": "string"},
+                        "title": {"type": "string"},
+                        "status": {"type": "integer"},
+                        "detail": {"type": "string", "description": "One sentence that says what is wrong."},
+                        "code": {"type": "string", "description": "Stable; docs/reference/errors.md lists them."},
+                        "hint": {"type": "string", "description": "What to do."},
+                    },
+                }
+            }
+        },
+    }
 }
 
 

@@ -1,5 +1,6 @@
 """/v1/zones: create, read, change, delete and import zones."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -59,7 +60,7 @@ async def write_zone(name: str, request: Request, caller: Caller, node: TheNode)
     body = await read_body(request, node.settings.max_body_bytes, ZoneBody)
     new = NewZone(
         name=parse_zone_name(name),
-        shape=shape_from_geojson(body.shape),
+        shape=await asyncio.to_thread(shape_from_geojson, body.shape),
         properties=body.properties,
         tags=tuple(body.tags),
         on_devices=body.on_devices,
@@ -81,7 +82,15 @@ async def import_features(
     request: Request, caller: Caller, node: TheNode, owner: str = "", name_from: str = ""
 ) -> Response:
     document = await read_json(request, node.settings.max_import_bytes)
+    zones, renamed = await asyncio.to_thread(_parse_import, document, owner or caller.name, name_from)
+    saved = await node.run(import_zones, caller, zones)
+    return answer({"imported": len(saved), "renamed": renamed}, 201)
+
+
+def _parse_import(document: Any, owner: str, name_from: str) -> tuple[list[NewZone], dict[str, str]]:
+    """The zones of a file, and those whose names could not stay as they were."""
     zones = []
+    renamed: dict[str, str] = {}
     for index, feature in enumerate(features_from_geojson(document)):
         label = str(feature.properties.get(name_from, "")) if name_from else feature.name
         if not label:
@@ -89,10 +98,11 @@ async def import_features(
                 f"Feature {index} has no {'property ' + name_from if name_from else 'id'} to be named by.",
                 hint="Give each feature an id, or say name_from=FIELD.",
             )
-        name = ZoneName(owner or caller.name, importable(label))
+        name = ZoneName(owner, importable(label))
+        if name.local != label:
+            renamed[label] = name.local
         zones.append(NewZone(name=name, shape=feature.shape, properties=feature.properties))
-    saved = await node.run(import_zones, caller, zones)
-    return answer({"imported": len(saved)}, 201)
+    return zones, renamed
 
 
 def _expected(request: Request) -> int | None:
