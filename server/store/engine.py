@@ -7,6 +7,7 @@ marked with `for_writing` begins IMMEDIATE, so that it waits for the write lock 
 """
 
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ __all__ = ["REVISION", "check_migrated", "for_writing", "open_engine", "parse_da
 REVISION = "0001"  # the newest migration; a test compares it with migrations/versions
 
 _BUSY_S = 15.0  # how long a writer waits for another process's write, for example the command line's
+_LOOK_AGAIN_S = 0.01
 _IMMEDIATE = "fencepost_immediate"
 
 
@@ -98,8 +100,9 @@ def _open_sqlite(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def set_up(connection: sqlite3.Connection, _record: Any) -> None:
         connection.isolation_level = None
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-            connection.execute(f"PRAGMA {pragma}")
+        _switch_to_wal(connection)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
 
     @event.listens_for(engine, "begin")
     def begin(conn: Connection) -> None:
@@ -107,6 +110,23 @@ def _open_sqlite(url: URL) -> Engine:
         conn.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
     return engine
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Wait for whoever writes a file that is new to WAL.
+
+    SQLite itself waits everywhere but here: it has begun to read when it finds that it must write, and two who
+    waited for each other at that point would wait for ever.
+    """
+    give_up = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+        time.sleep(_LOOK_AGAIN_S)
 
 
 def _open_postgresql(url: URL) -> Engine:

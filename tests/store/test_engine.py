@@ -1,5 +1,6 @@
 """Opening a database: what URLs mean, and that a promise to have recorded something survives."""
 
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -48,6 +49,23 @@ def test_sqlite_keeps_what_it_has_acknowledged(sqlite_url: str):
         assert conn.scalar(text("PRAGMA foreign_keys")) == 1
         assert conn.scalar(text("PRAGMA busy_timeout")) >= 10_000
     engine.dispose()
+
+
+def test_opening_a_new_file_waits_for_whoever_writes_it_first(tmp_path: Path):
+    # Of several servers that start on a new file at once one failed: the others' switch to WAL did not wait.
+    path = tmp_path / "new.db"
+    first = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    first.execute("BEGIN IMMEDIATE")
+    first.execute("CREATE TABLE t (n)")
+    done = threading.Timer(0.2, first.execute, ["COMMIT"])
+    done.start()
+    engine = open_engine(f"sqlite:///{path}")
+    with engine.connect() as conn:
+        assert conn.scalar(text("PRAGMA journal_mode")) == "wal"
+        assert conn.scalar(text("SELECT count(*) FROM t")) == 0
+    done.join()
+    engine.dispose()
+    first.close()
 
 
 def test_only_a_writer_takes_the_write_lock_at_its_start(sqlite_url: str):
