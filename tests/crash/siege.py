@@ -1,0 +1,270 @@
+"""A whole run: a server, devices, publishers and subscribers, and somebody who disturbs them until all is told.
+
+The moments are drawn from a seeded generator. Half of them fall a few milliseconds behind a sign of activity: that is
+when a transaction is open, a commit is on its way to the disk, or an acknowledgement to the device.
+"""
+
+import asyncio
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+
+from tests.crash.audit import Tally, check_order, stored, tally
+from tests.crash.clients import Publisher, Retrying, Subscriber
+from tests.crash.devices import DevicePlan, ProcessPlan
+from tests.crash.processes import (
+    KilledProcess,
+    activity_pipe,
+    devices_process,
+    quiet_port,
+    server_process,
+    wait_until_ready,
+)
+from tests.crash.scene import SUBSCRIPTIONS, ZONES, Scene
+from tests.e2e.conftest import LiveServer, Person
+
+__all__ = ["Outcome", "Siege", "Size"]
+
+_LOOK_S = 0.02
+_BUSY_S = 0.02  # a kill behind a sign of activity comes within so long
+_END_S = 120.0  # how long everything may take to be told, once the traces have ended
+
+
+@dataclass(frozen=True)
+class Size:
+    """`seconds` is how long the traces last; the others say how long a process lives, from and to."""
+
+    seconds: float
+    groups: int
+    server_lives_s: tuple[float, float]
+    devices_live_s: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    tally: Tally
+    notifications: int
+    kills_server: int
+    kills_agents: int
+    disturbances: int
+    repeated_requests: int
+    seconds: float
+
+
+@dataclass
+class Siege:
+    database: str
+    folder: Path
+    scene: Scene
+    size: Size
+    rng: random.Random
+    _busy: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+    _devices: list[KilledProcess] = field(default_factory=list)
+    _disturbances: int = 0
+
+    def with_kills(self) -> Outcome:
+        """The server and the devices are killed again and again."""
+        return self._hold(self._kill_all, may_be_unavailable=False)
+
+    def with_lost_connections(self, cut: Callable[[], None], every_s: tuple[float, float]) -> Outcome:
+        """Nobody is killed, but `cut` takes the server's connections to its database away."""
+
+        async def disturb(_http: httpx.Client) -> None:
+            while not self._devices_are_done():
+                await self._moment(*every_s)
+                await asyncio.to_thread(cut)
+                self._disturbances += 1
+
+        return self._hold(disturb, may_be_unavailable=True)
+
+    # --- from beginning to end -------------------------------------------------------------------------
+
+    def _hold(self, disturb: Callable[[httpx.Client], Awaitable[None]], *, may_be_unavailable: bool) -> Outcome:
+        port = quiet_port(self.rng)
+        url = f"http://127.0.0.1:{port}"
+        self._server = server_process(self.database, port, self.folder)
+        with ExitStack() as stack:
+            stack.callback(self._server.end)
+            http = stack.enter_context(httpx.Client(base_url=url, timeout=30, trust_env=False))
+            self._server.start()
+            wait_until_ready(self._server, http)
+            people, credentials = self._settle(LiveServer(url, self.database, http))
+            began = time.monotonic()
+            pace_s = self.size.seconds / self.scene.steps
+            begin_s = time.time() + 0.5
+            readers = stack.enter_context(self._started_devices(url, credentials, begin_s, pace_s))
+            keys = {name: person.key for name, person in people.items()}
+            read, repeated = asyncio.run(
+                self._run(url, http, keys, begin_s, pace_s, readers, disturb, may_be_unavailable)
+            )
+            seconds = time.monotonic() - began
+            assert self._server.ended_with is None, self._server.said()
+        for process in (self._server, *self._devices):
+            assert "Traceback" not in process.said(), process.said()
+        assert stored(self.database) == read
+        counted = tally(self.scene.expected, read)
+        if counted == Tally(0, 0):
+            check_order(self.scene.expected, read)
+        return Outcome(
+            tally=counted,
+            notifications=sum(map(len, read.values())),
+            kills_server=self._server.kills,
+            kills_agents=sum(process.kills for process in self._devices),
+            disturbances=self._disturbances,
+            repeated_requests=repeated,
+            seconds=round(seconds, 1),
+        )
+
+    def _settle(self, live: LiveServer) -> tuple[dict[str, Person], dict[str, str]]:
+        """Users, grants, zones, subscriptions, and a credential for each device."""
+        people = {name: live.person(name) for name in ("acme", "shop", "depot")}
+        for name, (west, south, east, north) in ZONES.items():
+            shape = {"type": "Rectangle", "bbox": [west, south, east, north]}
+            owner = people[name.partition(".")[0]]
+            owner.done("PUT", f"/v1/zones/{name}", {"shape": shape, "on_devices": True})
+        for name in ("shop", "depot"):
+            people["acme"].grant(people[name], "enter", "leave", "position")
+        # An object is there from its first event or its enrolment on, and can be subscribed to then.
+        credentials = {oid: people["acme"].enrol(oid) for oid in self.scene.agents}
+        for oid in self.scene.publishers:
+            people["acme"].publish({"oid": oid, "ts": 1})
+        for name, text in SUBSCRIPTIONS.items():
+            selector = text.selector(self.scene.oids_of(text))
+            people[text.subscriber].subscribe(name, selector, tos=text.tos, dwell_s=text.dwell_s)
+        return people, credentials
+
+    @contextmanager
+    def _started_devices(
+        self, url: str, credentials: dict[str, str], begin_s: float, pace_s: float
+    ) -> Iterator[list[int]]:
+        """Gives the pipes that tell when a group is busy."""
+        with ExitStack() as stack:
+            readers = []
+            for group in range(self.size.groups):
+                devices = [
+                    DevicePlan(
+                        credentials[oid],
+                        str(self.folder / f"{oid.replace('/', '-')}.db"),
+                        [(fix.ts, fix.lon, fix.lat, fix.speed) for fix in self.scene.traces[oid]],
+                    )
+                    for oid in self.scene.agents[group :: self.size.groups]
+                ]
+                plan = self.folder / f"group{group}.json"
+                plan.write_bytes(msgspec.json.encode(ProcessPlan(url, begin_s, pace_s, devices)))
+                reader, writer = activity_pipe()
+                stack.callback(os.close, reader)
+                process = devices_process(plan, stack.enter_context(writer))
+                stack.callback(process.end)
+                process.start()
+                self._devices.append(process)
+                readers.append(reader)
+            yield readers
+
+    async def _run(
+        self,
+        url: str,
+        http: httpx.Client,
+        keys: dict[str, str],
+        begin_s: float,
+        pace_s: float,
+        readers: list[int],
+        disturb: Callable[[httpx.Client], Awaitable[None]],
+        may_be_unavailable: bool,
+    ) -> tuple[dict[str, list[dict[str, Any]]], int]:
+        loop = asyncio.get_running_loop()
+        for reader in readers:
+            loop.add_reader(reader, self._drain, reader)
+        limits = httpx.Limits(max_keepalive_connections=20)
+        async with httpx.AsyncClient(base_url=url, timeout=20, trust_env=False, limits=limits) as anybody:
+            clients = {
+                name: Retrying(anybody, key, may_be_unavailable=may_be_unavailable) for name, key in keys.items()
+            }
+            subscribers = [Subscriber(name, clients[name], self._another()) for name in ("shop", "depot")]
+            publishers = [
+                Publisher(oid, self.scene.traces[oid], clients["acme"], self._another())
+                for oid in self.scene.publishers
+            ]
+            wanted = Counter(SUBSCRIPTIONS[each.subscription].subscriber for each in self.scene.expected)
+            all_sent = False
+            async with asyncio.timeout(self.size.seconds + _END_S), asyncio.TaskGroup() as everybody:
+                for subscriber in subscribers:
+                    end = wanted[subscriber.name]
+                    everybody.create_task(subscriber.follow(lambda end=end: end if all_sent else None))
+                async with asyncio.TaskGroup() as senders:
+                    senders.create_task(disturb(http))
+                    senders.create_task(self._await_devices())
+                    for publisher in publishers:
+                        senders.create_task(publisher.publish(begin_s, pace_s, self._busy.set))
+                all_sent = True
+            # What was read before the last kill is what is there after it, and there is no more.
+            if not may_be_unavailable:
+                self._server.kill()
+                self._server.start()
+            read = {subscriber.name: subscriber.read for subscriber in subscribers}
+            for subscriber in subscribers:
+                assert await subscriber.read_again() == subscriber.read
+        for reader in readers:
+            loop.remove_reader(reader)
+        return read, sum(client.repeated for client in clients.values())
+
+    # --- disturbing ------------------------------------------------------------------------------------
+
+    async def _kill_all(self, http: httpx.Client) -> None:
+        async with asyncio.TaskGroup() as killers:
+            killers.create_task(self._kill_server(http))
+            for process in self._devices:
+                killers.create_task(self._kill_devices(process))
+
+    async def _kill_server(self, http: httpx.Client) -> None:
+        while not self._devices_are_done():
+            if self.rng.random() < 0.85:  # else it may be killed while it starts
+                await asyncio.to_thread(wait_until_ready, self._server, http)
+            await self._moment(*self.size.server_lives_s)
+            self._server.kill()
+            if self.rng.random() < 0.3:
+                await asyncio.sleep(self.rng.uniform(0, 0.5))
+            self._server.start()
+        await asyncio.to_thread(wait_until_ready, self._server, http)
+
+    async def _kill_devices(self, process: KilledProcess) -> None:
+        while process.ended_with is None:
+            await self._moment(*self.size.devices_live_s)
+            if process.ended_with is None and process.kill():
+                process.start()
+
+    async def _moment(self, soonest_s: float, latest_s: float) -> None:
+        """Wait for a random moment, or for one just behind the next sign of activity."""
+        await asyncio.sleep(self.rng.uniform(soonest_s, latest_s))
+        if self.rng.random() < 0.5:
+            self._busy.clear()
+            try:
+                async with asyncio.timeout(0.5):
+                    await self._busy.wait()
+            except TimeoutError:
+                return
+            await asyncio.sleep(self.rng.uniform(0, _BUSY_S))
+
+    async def _await_devices(self) -> None:
+        while not self._devices_are_done():
+            await asyncio.sleep(_LOOK_S)
+
+    def _devices_are_done(self) -> bool:
+        for process in self._devices:
+            assert process.ended_with in (None, 0), process.said()
+        return all(process.ended_with == 0 for process in self._devices)
+
+    def _drain(self, reader: int) -> None:
+        if os.read(reader, 65_536):
+            self._busy.set()
+
+    def _another(self) -> random.Random:
+        return random.Random(self.rng.random())
