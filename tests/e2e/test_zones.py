@@ -65,7 +65,7 @@ def test_a_real_file_is_imported_and_paged_through(live_server: LiveServer, shar
     assert mike.done("POST", "/v1/zones:import", raw)["imported"] == len(expected)
     found, after = [], 0
     while after is not None:
-        page = mike.done("GET", "/v1/zones", params={"owner": mike.name, "limit": 100, "after": after})
+        page = mike.done("GET", "/v1/zones", params={"owner": mike.name, "limit": 1000, "after": after})
         found += [zone["name"].rpartition(".")[2] for zone in page["items"]]
         after = page["next"]
     assert found == [str(name) for name in expected]
