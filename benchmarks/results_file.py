@@ -6,6 +6,7 @@ No host names, users or paths: a result is for everybody to read.
 import json
 import os
 import platform
+import tomllib
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -46,8 +47,15 @@ def save_result(folder: Path, name: str, figures: dict[str, Any]) -> Path:
 def _version(library: str) -> str | None:
     try:
         return version(library)
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return None
+    except PackageNotFoundError:
+        return None if library != "fencepost" else _version_of_checkout()
+
+
+def _version_of_checkout() -> str:
+    """Ours when it is run without being installed."""
+    project = tomllib.loads((Path(__file__).resolve().parent.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    found: str = project["project"]["version"]
+    return found
 
 
 def _memory_gib() -> float | None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from benchmarks.results_file import save_result
+from benchmarks.results_file import RESULTS, save_result
 from tests.support.postgis import PostgisServer, PostgisUnavailable, running_postgis
 
 _ROOT = Path(__file__).resolve().parent.parent

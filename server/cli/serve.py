@@ -3,8 +3,10 @@
 import argparse
 import logging
 import os
+import resource
 import signal
 import socket
+from contextlib import suppress
 
 import uvicorn
 from fastapi import FastAPI
@@ -39,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.WARNING)
     if args.verbose:
         logging.getLogger("fencepost").setLevel(logging.INFO)
+    _allow_connections()
     _prepare_database(settings, may_upgrade=not args.no_upgrade)
     from server.app import create_app  # the whole server: too much for `fencepost serve --help`
 
@@ -46,6 +49,14 @@ def run(args: argparse.Namespace) -> int:
     with _listen(settings) as listener:
         _announce(settings.host, listener.getsockname()[1], as_json=args.json)
         return 0 if _serve(app, settings, listener) else 1
+
+
+def _allow_connections() -> None:
+    """Every connection is an open file, and shells commonly allow 1,024: fewer than one server can serve."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):  # some systems name a limit that they do not give
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _prepare_database(settings: Settings, *, may_upgrade: bool) -> None:

@@ -31,6 +31,10 @@ class ServerProcess:
         self._database = database
         self._log = log
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     async def add_user(self, name: str, *, admin: bool = False) -> str:
         """Add a user; gives the user's key."""
         options = ["--admin"] if admin else []

@@ -1,0 +1,1 @@
+"""Processes of their own beside the measured server, driven by lines on stdin and stdout."""
