@@ -11,7 +11,7 @@ from tests.support.sources import ROOT
 def test_a_server_raises_its_own_limit_of_open_files(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "server.cli.main", "serve", "--port", "0", "--json"]
     command += ["--database", f"sqlite:///{tmp_path / 'fencepost.db'}"]
-    low = ["sh", "-c", 'ulimit -Hn 4096; ulimit -Sn 256; exec "$@"', "sh", *command]
+    low = ["sh", "-c", 'ulimit -Sn 256; ulimit -Hn 4096; exec "$@"', "sh", *command]
     process = subprocess.Popen(low, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
