@@ -1,11 +1,14 @@
 """The agent protocol as docs/protocol.md describes it, frame by frame, by a client that imports nothing of ours.
 
 Everything here is a bare WebSocket and plain JSON (once MessagePack), as a stranger would write it in any language.
+The page's own example session is played as it is written there.
 """
 
 import json
+import re
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -325,3 +328,114 @@ def test_enrolling_another_device_ends_the_first_with_4401(live_server, mike):
             (bye,), code = first.closed()
             assert (bye["code"], code) == ("agent_revoked", 4401)
             second.hello()
+
+
+# --- the page's example, literally -------------------------------------------------------------------
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
+OPAQUE = {"agent", "token", "generation", "etag", "handle", "zone", "zones", "drop", "drop_zones", "id", "visit"}
+OF_THE_MOMENT = {"now", "expires"}
+
+
+class Script:
+    """The example's steps, and what its made-up values turned out to be."""
+
+    def __init__(self, page):
+        section = page.split("\n## 15. ")[1].split("\n## ")[0]
+        self.steps = re.findall(
+            r"^```(http request|http answer|json agent|json server|text)\n(.*?)^```", section, re.M | re.S
+        )
+        self._real = {}
+
+    def fit(self, written, real, key=""):
+        """Check that what came is what is written, and learn the values that only the server could know."""
+        if isinstance(written, dict):
+            assert isinstance(real, dict)
+            assert written.keys() == real.keys(), (written, real)
+            for name, value in written.items():
+                self.fit(value, real[name], name)
+        elif isinstance(written, list):
+            assert len(written) == len(real), (written, real)
+            for one, other in zip(written, real, strict=True):
+                self.fit(one, other, key)
+        elif key in OPAQUE:
+            assert type(written) is type(real)
+            assert self._real.setdefault((type(written), written), real) == real, (key, written, real)
+        elif key == "lease_s":
+            assert 0 < real <= 86_400
+            assert real > written - 600
+        elif key not in OF_THE_MOMENT:
+            assert written == real, (key, written, real)
+
+    def real(self, written, key=""):
+        """What is written, with the values that the server chose."""
+        if isinstance(written, dict):
+            return {name: self.real(value, name) for name, value in written.items()}
+        if isinstance(written, list):
+            return [self.real(each, key) for each in written]
+        return self._real.get((type(written), written), written) if key in OPAQUE else written
+
+    def in_text(self, text):
+        """An address or a credential, with the real number of the agent."""
+        return re.sub(r"(agents/|fpa_)(\d+)", lambda found: found[1] + str(self.real(int(found[2]), "agent")), text)
+
+
+class Played:
+    """A connection of the example; frames that come in either order are taken in either order."""
+
+    def __init__(self, server, credential):
+        self._context = connected(server, credential)
+        self.device = self._context.__enter__()
+        self._early = {}
+
+    def receive(self, kind):
+        while kind not in self._early:
+            frame = json.loads(self.device.socket.recv(timeout=10))
+            assert frame["t"] not in self._early, frame
+            self._early[frame["t"]] = frame
+        return self._early.pop(kind)
+
+    def nothing_more_than(self, close_code, reason):
+        assert not self._early
+        with pytest.raises(ConnectionClosed) as ended:
+            self.device.socket.recv(timeout=10)
+        assert (ended.value.rcvd.code, ended.value.rcvd.reason) == (close_code, reason)
+
+    def hang_up(self):
+        assert not self._early
+        self._context.__exit__(None, None, None)
+
+
+def test_the_session_of_the_page_goes_as_it_is_written(live_server):
+    script = Script(PAGE.read_text(encoding="utf-8"))
+    assert len(script.steps) > 40
+    mike = live_server.person("mike")
+    link = answer = None
+    for kind, text in script.steps:
+        if kind == "http request":
+            first, _, body = text.partition("\n\n")
+            method, path = first.split()
+            sent = script.real(json.loads(body)) if body.strip() else None
+            headers = {} if path == "/v1/agents/enrol" else mike.headers
+            answer = mike.http.request(method, script.in_text(path), json=sent, headers=headers)
+            assert answer.is_success, (text, answer.text)
+        elif kind == "http answer":
+            status, _, body = text.partition("\n\n")
+            assert answer.status_code == int(status)
+            script.fit(json.loads(body), answer.json())
+        elif kind == "json agent":
+            link.device.socket.send(json.dumps(script.real(json.loads(text))))
+        elif kind == "json server":
+            written = json.loads(text)
+            script.fit(written, link.receive(written["t"]))
+        else:
+            word, *rest = text.split()
+            if word == "open":
+                link = Played(live_server, script.in_text(rest[-1]))
+            elif word == "lost":
+                link.hang_up()
+            else:
+                assert word == "closed"
+                link.nothing_more_than(int(rest[0]), rest[1])
+                link.hang_up()
+    assert [told["offset"] for told in mike.told()] == [1, 2, 3]
