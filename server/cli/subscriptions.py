@@ -23,15 +23,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     put.add_argument("--purpose", help="what you want to know it for")
     put.add_argument("--paused", action="store_true", default=None, help="keep it, but tell nothing for now")
     listing = actions.add_parser("list", help="list your subscriptions")
+    why = actions.add_parser("explain", help="say who evaluates it, object by object")
+    why.add_argument("id", metavar="ID")
     delete = actions.add_parser("delete", help="delete a subscription")
     delete.add_argument("id", metavar="ID")
-    for action in (put, listing, delete):
+    for action in (put, listing, why, delete):
         add_server_arguments(action)
         add_json_argument(action)
 
 
 def run(args: argparse.Namespace) -> int:
-    return {"put": _put, "list": _list, "delete": _delete}[args.action](args)
+    return {"put": _put, "list": _list, "explain": _explain, "delete": _delete}[args.action](args)
 
 
 def _put(args: argparse.Namespace) -> int:
@@ -48,6 +50,15 @@ def _put(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     subscriptions = connect(args).items("/v1/subscriptions")
     print_items(subscriptions, ["id", "tos", "modes", "dwell_s", "paused", "selector"], as_json=args.json)
+    return 0
+
+
+def _explain(args: argparse.Namespace) -> int:
+    explanation = connect(args).call("GET", f"/v1/subscriptions/{segment(args.id)}/explain")
+    if args.json:
+        print_json(explanation)
+    else:
+        print_items(explanation["bindings"], ["oid", "target", "evaluator", "reason"], as_json=False)
     return 0
 
 

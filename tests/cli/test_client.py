@@ -238,3 +238,35 @@ def test_notifications_are_printed_up_to_the_newest(peer: Peer, capsys: pytest.C
         "/v1/notifications?after=5&limit=500",
         "/v1/notifications?after=7&limit=500",
     ]
+
+
+def test_a_file_of_events_is_published_in_batches(
+    peer: Peer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("server.cli.publish._BATCH", 2)
+    file = tmp_path / "trace.jsonl"
+    file.write_text('{"ts": 1}\n\n{"ts": 2}\n{"ts": 3}\n')
+    peer.answers = [(202, {"accepted": 2, "late": 0}), (202, {"accepted": 0, "late": 1})]
+    assert main(["publish", "--file", str(file), "--json"]) == 0
+    assert [json.loads(body) for _, _, body in peer.requests] == [[{"ts": 1}, {"ts": 2}], [{"ts": 3}]]
+    assert json.loads(capsys.readouterr().out) == {"accepted": 2, "late": 1}
+
+
+@pytest.mark.parametrize("how", ["argument", "file"])
+def test_an_event_that_is_not_json_is_not_sent(
+    peer: Peer, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+):
+    file = tmp_path / "trace.jsonl"
+    file.write_text('{"ts": 1}\n{"ts": \n')
+    assert main(["publish", "{"] if how == "argument" else ["publish", "--file", str(file)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("fencepost: The event is not JSON." if how == "argument" else "fencepost: Line 2 of ")
+    assert peer.requests == []
+
+
+def test_an_explanation_is_a_table_of_bindings(peer: Peer, capsys: pytest.CaptureFixture[str]):
+    binding = {"oid": "mike", "target": "SYSTEM.Xidan", "evaluator": "agent", "reason": "offloaded"}
+    peer.answers = [(200, {"id": "s", "paused": False, "bindings": [binding]})]
+    assert main(["subscriptions", "explain", "s"]) == 0
+    assert capsys.readouterr().out.split() == [*binding, *binding.values()]
+    assert peer.requests[0][:2] == ("GET", "/v1/subscriptions/s/explain")
