@@ -32,8 +32,8 @@ def tally(expected: Iterable[Expected], recorded: Mapping[str, list[dict[str, An
 def check_order(expected: Iterable[Expected], recorded: Mapping[str, list[dict[str, Any]]]) -> None:
     """Offsets without gaps, ids that are nobody else's, and per binding the right edges in the right order."""
     wanted: defaultdict[_Binding, list[Expected]] = defaultdict(list)
-    for each in expected:
-        wanted[each.subscription, each.oid, each.target].append(each)
+    for edge in expected:
+        wanted[edge.subscription, edge.oid, edge.target].append(edge)
     found: defaultdict[_Binding, list[dict[str, Any]]] = defaultdict(list)
     ids = []
     for subscriber, told in recorded.items():

@@ -55,9 +55,9 @@ class Subscriber:
         self._client = client
         self._rng = rng
 
-    async def follow(self, wanted: Callable[[], int | None]) -> None:
-        """Until that many are read; as long as it is None there may be more."""
-        while (end := wanted()) is None or len(self.read) < end:
+    async def follow(self, wanted: int, all_sent: asyncio.Event) -> None:
+        """Until that many are read, and until everything has been sent: there may be too many."""
+        while not all_sent.is_set() or len(self.read) < wanted:
             page = await self._page(len(self.read), self._rng.choice((1, 20, 500)), wait_s=0.3)
             self.read += page
             if self.read and self._rng.random() < 0.3:

@@ -76,12 +76,11 @@ async def _live(plan: ProcessPlan, device: DevicePlan) -> None:
         assert agent.dead() == (), agent.dead()
 
 
-async def _main(path: Path) -> None:
-    plan = msgspec.json.decode(path.read_bytes(), type=ProcessPlan)
+async def _main(plan: ProcessPlan) -> None:
     async with asyncio.TaskGroup() as tasks:
         for device in plan.devices:
             tasks.create_task(_live(plan, device))
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(Path(sys.argv[1])))
+    asyncio.run(_main(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=ProcessPlan)))

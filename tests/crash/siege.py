@@ -1,6 +1,6 @@
 """A whole run: a server, devices, publishers and subscribers, and somebody who disturbs them until all is told.
 
-The moments are drawn from a seeded generator. Half of them fall a few milliseconds behind a sign of activity: that is
+The moments are drawn from a seeded generator. Most of them fall a few milliseconds behind a sign of activity: that is
 when a transaction is open, a commit is on its way to the disk, or an acknowledgement to the device.
 """
 
@@ -35,13 +35,14 @@ from tests.e2e.conftest import LiveServer, Person
 __all__ = ["Outcome", "Siege", "Size"]
 
 _LOOK_S = 0.02
-_BUSY_S = 0.02  # a kill behind a sign of activity comes within so long
+_BUSY_S = (0.002, 0.006, 0.02)  # a kill behind a sign of activity comes within so long
+_STARTING_S = 30.0
 _END_S = 120.0  # how long everything may take to be told, once the traces have ended
 
 
 @dataclass(frozen=True)
 class Size:
-    """`seconds` is how long the traces last; the others say how long a process lives, from and to."""
+    """`seconds` is how long the traces last; the others say how long a process lives once it is at work."""
 
     seconds: float
     groups: int
@@ -67,8 +68,9 @@ class Siege:
     scene: Scene
     size: Size
     rng: random.Random
-    _busy: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
-    _devices: list[KilledProcess] = field(default_factory=list)
+    _busy: asyncio.Event = field(default_factory=asyncio.Event, repr=False)  # somebody is
+    _busy_groups: dict[int, asyncio.Event] = field(default_factory=dict, repr=False)  # by their pipe
+    _devices: dict[int, KilledProcess] = field(default_factory=dict)
     _disturbances: int = 0
 
     def with_kills(self) -> Outcome:
@@ -80,7 +82,7 @@ class Siege:
 
         async def disturb(_http: httpx.Client) -> None:
             while not self._devices_are_done():
-                await self._moment(*every_s)
+                await self._moment(every_s, self._busy)
                 await asyncio.to_thread(cut)
                 self._disturbances += 1
 
@@ -101,14 +103,12 @@ class Siege:
             began = time.monotonic()
             pace_s = self.size.seconds / self.scene.steps
             begin_s = time.time() + 0.5
-            readers = stack.enter_context(self._started_devices(url, credentials, begin_s, pace_s))
+            stack.enter_context(self._started_devices(url, credentials, begin_s, pace_s))
             keys = {name: person.key for name, person in people.items()}
-            read, repeated = asyncio.run(
-                self._run(url, http, keys, begin_s, pace_s, readers, disturb, may_be_unavailable)
-            )
+            read, repeated = asyncio.run(self._run(url, http, keys, begin_s, pace_s, disturb, may_be_unavailable))
             seconds = time.monotonic() - began
             assert self._server.ended_with is None, self._server.said()
-        for process in (self._server, *self._devices):
+        for process in (self._server, *self._devices.values()):
             assert "Traceback" not in process.said(), process.said()
         assert stored(self.database) == read
         counted = tally(self.scene.expected, read)
@@ -118,7 +118,7 @@ class Siege:
             tally=counted,
             notifications=sum(map(len, read.values())),
             kills_server=self._server.kills,
-            kills_agents=sum(process.kills for process in self._devices),
+            kills_agents=sum(process.kills for process in self._devices.values()),
             disturbances=self._disturbances,
             repeated_requests=repeated,
             seconds=round(seconds, 1),
@@ -143,12 +143,8 @@ class Siege:
         return people, credentials
 
     @contextmanager
-    def _started_devices(
-        self, url: str, credentials: dict[str, str], begin_s: float, pace_s: float
-    ) -> Iterator[list[int]]:
-        """Gives the pipes that tell when a group is busy."""
+    def _started_devices(self, url: str, credentials: dict[str, str], begin_s: float, pace_s: float) -> Iterator[None]:
         with ExitStack() as stack:
-            readers = []
             for group in range(self.size.groups):
                 devices = [
                     DevicePlan(
@@ -165,9 +161,9 @@ class Siege:
                 process = devices_process(plan, stack.enter_context(writer))
                 stack.callback(process.end)
                 process.start()
-                self._devices.append(process)
-                readers.append(reader)
-            yield readers
+                self._devices[reader] = process
+                self._busy_groups[reader] = asyncio.Event()
+            yield
 
     async def _run(
         self,
@@ -176,12 +172,11 @@ class Siege:
         keys: dict[str, str],
         begin_s: float,
         pace_s: float,
-        readers: list[int],
         disturb: Callable[[httpx.Client], Awaitable[None]],
         may_be_unavailable: bool,
     ) -> tuple[dict[str, list[dict[str, Any]]], int]:
         loop = asyncio.get_running_loop()
-        for reader in readers:
+        for reader in self._devices:
             loop.add_reader(reader, self._drain, reader)
         limits = httpx.Limits(max_keepalive_connections=20)
         async with httpx.AsyncClient(base_url=url, timeout=20, trust_env=False, limits=limits) as anybody:
@@ -194,17 +189,17 @@ class Siege:
                 for oid in self.scene.publishers
             ]
             wanted = Counter(SUBSCRIPTIONS[each.subscription].subscriber for each in self.scene.expected)
-            all_sent = False
+            all_sent = asyncio.Event()
             async with asyncio.timeout(self.size.seconds + _END_S), asyncio.TaskGroup() as everybody:
                 for subscriber in subscribers:
                     end = wanted[subscriber.name]
-                    everybody.create_task(subscriber.follow(lambda end=end: end if all_sent else None))
+                    everybody.create_task(subscriber.follow(end, all_sent))
                 async with asyncio.TaskGroup() as senders:
                     senders.create_task(disturb(http))
                     senders.create_task(self._await_devices())
                     for publisher in publishers:
                         senders.create_task(publisher.publish(begin_s, pace_s, self._busy.set))
-                all_sent = True
+                all_sent.set()
             # What was read before the last kill is what is there after it, and there is no more.
             if not may_be_unavailable:
                 self._server.kill()
@@ -212,7 +207,7 @@ class Siege:
             read = {subscriber.name: subscriber.read for subscriber in subscribers}
             for subscriber in subscribers:
                 assert await subscriber.read_again() == subscriber.read
-        for reader in readers:
+        for reader in self._devices:
             loop.remove_reader(reader)
         return read, sum(client.repeated for client in clients.values())
 
@@ -221,50 +216,57 @@ class Siege:
     async def _kill_all(self, http: httpx.Client) -> None:
         async with asyncio.TaskGroup() as killers:
             killers.create_task(self._kill_server(http))
-            for process in self._devices:
-                killers.create_task(self._kill_devices(process))
+            for reader, process in self._devices.items():
+                killers.create_task(self._kill_devices(process, self._busy_groups[reader]))
 
     async def _kill_server(self, http: httpx.Client) -> None:
         while not self._devices_are_done():
             if self.rng.random() < 0.85:  # else it may be killed while it starts
                 await asyncio.to_thread(wait_until_ready, self._server, http)
-            await self._moment(*self.size.server_lives_s)
+            await self._moment(self.size.server_lives_s, self._busy)
             self._server.kill()
             if self.rng.random() < 0.3:
                 await asyncio.sleep(self.rng.uniform(0, 0.5))
             self._server.start()
         await asyncio.to_thread(wait_until_ready, self._server, http)
 
-    async def _kill_devices(self, process: KilledProcess) -> None:
+    async def _kill_devices(self, process: KilledProcess, busy: asyncio.Event) -> None:
         while process.ended_with is None:
-            await self._moment(*self.size.devices_live_s)
+            await _seen(busy, _STARTING_S)
+            await self._moment(self.size.devices_live_s, busy)
             if process.ended_with is None and process.kill():
                 process.start()
 
-    async def _moment(self, soonest_s: float, latest_s: float) -> None:
+    async def _moment(self, lives_s: tuple[float, float], busy: asyncio.Event) -> None:
         """Wait for a random moment, or for one just behind the next sign of activity."""
-        await asyncio.sleep(self.rng.uniform(soonest_s, latest_s))
-        if self.rng.random() < 0.5:
-            self._busy.clear()
-            try:
-                async with asyncio.timeout(0.5):
-                    await self._busy.wait()
-            except TimeoutError:
-                return
-            await asyncio.sleep(self.rng.uniform(0, _BUSY_S))
+        await asyncio.sleep(self.rng.uniform(*lives_s))
+        if self.rng.random() < 0.8 and await _seen(busy, 0.5):
+            await asyncio.sleep(self.rng.uniform(0, self.rng.choice(_BUSY_S)))
 
     async def _await_devices(self) -> None:
-        while not self._devices_are_done():
+        while not self._devices_are_done():  # noqa: ASYNC110 - a process ends without an event
             await asyncio.sleep(_LOOK_S)
 
     def _devices_are_done(self) -> bool:
-        for process in self._devices:
+        for process in self._devices.values():
             assert process.ended_with in (None, 0), process.said()
-        return all(process.ended_with == 0 for process in self._devices)
+        return all(process.ended_with == 0 for process in self._devices.values())
 
     def _drain(self, reader: int) -> None:
         if os.read(reader, 65_536):
             self._busy.set()
+            self._busy_groups[reader].set()
 
     def _another(self) -> random.Random:
         return random.Random(self.rng.random())
+
+
+async def _seen(sign: asyncio.Event, seconds: float) -> bool:
+    """Wait for the next sign, but not for ever."""
+    sign.clear()
+    try:
+        async with asyncio.timeout(seconds):
+            await sign.wait()
+    except TimeoutError:
+        return False
+    return True

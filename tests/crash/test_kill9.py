@@ -13,8 +13,8 @@ from tests.crash.audit import Tally
 from tests.crash.scene import make_scene
 from tests.crash.siege import Siege, Size
 
-_REDUCED = Size(seconds=7, groups=2, server_lives_s=(0.2, 1.5), devices_live_s=(0.8, 2.5))
-_FULL = Size(seconds=240, groups=4, server_lives_s=(0.2, 6.0), devices_live_s=(1.0, 9.0))
+_REDUCED = Size(seconds=7, groups=2, server_lives_s=(0.1, 1.0), devices_live_s=(0.2, 1.2))
+_FULL = Size(seconds=240, groups=4, server_lives_s=(0.1, 5.0), devices_live_s=(0.2, 8.0))
 
 
 @pytest.mark.slow
