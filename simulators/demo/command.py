@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
-from simulators.demo.figures import Figures, Traffic
+from simulators.demo.figures import Figures, Traffic, describe_savings
 from simulators.demo.scenario import Demo, Options
+from simulators.demo.screen import Screen
 from simulators.demo.shop import describe
 
 __all__ = ["add_arguments", "run"]
@@ -48,19 +49,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(options: Options, *, as_json: bool) -> int:
-    out = sys.stderr if as_json else sys.stdout
+    screen = Screen(as_json=as_json)
 
     def tell(notification: dict[str, Any]) -> None:
-        print(describe(notification), file=out, flush=True)
+        screen.tell(describe(notification))
 
-    demo = Demo(options, _say, tell)
+    demo = Demo(options, say=screen.say, tell=tell, count=screen.count)
     running = asyncio.create_task(demo.run())
     interrupted = False
 
     def interrupt() -> None:
         nonlocal interrupted
         if demo.is_driving and not interrupted:
-            _say("Stopping; once more to stop at once.")
+            screen.say("Stopping when the last reports are heard; once more to stop at once.")
             demo.stop()
         else:
             running.cancel()
@@ -72,9 +73,11 @@ async def _run(options: Options, *, as_json: bool) -> int:
     try:
         figures = await running
     except asyncio.CancelledError:
+        screen.end_count()
         print("fencepost: Stopped before the end.", file=sys.stderr)
         return 1
     finally:
+        screen.end_count()
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
     if as_json:
@@ -86,17 +89,14 @@ async def _run(options: Options, *, as_json: bool) -> int:
 
 def _summary(figures: Figures, traffic: Traffic) -> str:
     return (
-        f"In {figures.seconds:g} s {figures.agents} agents had {figures.fixes} fixes: {figures.enters} enters and "
-        f"{figures.leaves} leaves, all heard, none twice.\n"
-        f"Messages sent: {figures.messages_sent} ({traffic.plans} plans, {traffic.reports} reports). "
-        f"Server-side matching would have needed {figures.messages_server_side}: {figures.savings:.1%} saved.\n"
+        f"\nIn {figures.seconds:g} s {figures.agents} agents had {figures.fixes} fixes, which gave "
+        f"{figures.enters} enter and {figures.leaves} leave. The subscriber heard each of them, and none twice.\n"
+        f"{figures.messages_sent} messages sent ({traffic.plans} plans, {traffic.reports} reports); "
+        f"server-side matching would have needed {figures.messages_server_side}, one for each fix "
+        f"({describe_savings(figures.savings)}).\n"
         f"Counted apart: {traffic.greetings} hellos and welcomes, {traffic.acks} acknowledgements, "
-        f"{traffic.leases} lease renewals."
+        f"{traffic.leases} messages about leases."
     )
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
 
 
 def _seconds(text: str) -> float:

@@ -15,7 +15,7 @@ from zones.covers import prepare
 from zones.shapes import Point, Shape
 from zones.validation import check_shape
 
-__all__ = ["Edge", "Figures", "Traffic", "Witness", "disagreement"]
+__all__ = ["Edge", "Figures", "Traffic", "Witness", "describe_savings", "disagreement"]
 
 
 class Edge(msgspec.Struct, frozen=True):
@@ -93,6 +93,11 @@ class Witness:
             else:
                 self._inside.remove(place)
             self.edges[Edge(oid, name, Mode.ENTER if holds else Mode.LEAVE)] += 1
+
+
+def describe_savings(savings: float) -> str:
+    """The share saved, in words: at first the plans alone can be more than the fixes there were."""
+    return f"{savings:.1%} saved" if savings >= 0 else "nothing saved yet"
 
 
 def disagreement(expected: Counter[Edge], received: Counter[Edge]) -> str | None:

@@ -15,7 +15,7 @@ import msgspec
 
 from matcher.once import Mode
 from simulators.demo.city import city_collection, city_zones
-from simulators.demo.figures import Figures, Traffic, Witness, disagreement
+from simulators.demo.figures import Figures, Traffic, Witness, describe_savings, disagreement
 from simulators.demo.fleet import FIXES_PER_S, Van, started_fleet
 from simulators.demo.http_api import HttpUser
 from simulators.demo.server_process import ServerProcess, running_server
@@ -25,8 +25,9 @@ from simulators.errors import DemoFailed
 __all__ = ["Demo", "Options"]
 
 _DRAIN_S = 60.0  # for the last reports to be acknowledged, and to be heard of
-_COUNT_EVERY_S = 2.0
+_COUNT_EVERY_S = 1.0
 _SUBSCRIPTION = "vans-in-town"
+_SELECTOR = "(*) within (SYSTEM.*)"
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -36,14 +37,22 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Demo:
-    """One run. `say` gets progress, `tell` each notification; `stop` ends the driving early."""
+    """One run. `say` gets progress, `tell` each notification, `count` the running count; `stop` ends the driving."""
 
-    def __init__(self, options: Options, say: Callable[[str], None], tell: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        *,
+        say: Callable[[str], None],
+        tell: Callable[[dict[str, Any]], None],
+        count: Callable[[str], None],
+    ) -> None:
         self.is_driving = False
         self.traffic = Traffic()
         self._options = options
         self._say = say
         self._tell = tell
+        self._show_count = count
         self._stop = asyncio.Event()
 
     def stop(self) -> None:
@@ -52,26 +61,29 @@ class Demo:
     async def run(self) -> Figures:
         with tempfile.TemporaryDirectory(prefix="fencepost-demo-") as name:
             folder = Path(name)
-            self._say("Starting a server with a new database.")
+            self._say("Starting a server with a new SQLite file.")
             async with running_server(folder) as server:
                 return await _unless(server.watch(), self._in_town(server, folder))
 
     async def _in_town(self, server: ServerProcess, folder: Path) -> Figures:
-        admin, acme, shop_user = [
-            HttpUser(server.url, key)
-            for key in await asyncio.gather(
-                server.add_user("ada", admin=True), server.add_user("acme"), server.add_user("shop")
-            )
-        ]
+        keys = await asyncio.gather(
+            server.add_user("ada", admin=True), server.add_user("acme"), server.add_user("shop")
+        )
+        admin, acme, shop_user = (HttpUser(server.url, key) for key in keys)
         imported = await admin.ask("POST", "/v1/zones:import", city_collection(), owner="SYSTEM")
         await acme.ask("POST", "/v1/privacy/grants", {"who": "shop", "operations": ["enter", "leave"]})
-        subscription = {"selector": "(*) within (SYSTEM.*)", "tos": "once"}
+        subscription = {"selector": _SELECTOR, "tos": "once"}
         await shop_user.ask("PUT", f"/v1/subscriptions/{_SUBSCRIPTION}", subscription)
-        self._say(f"Imported {imported['imported']} zones; acme lets shop know; shop has subscribed once.")
+        self._say(
+            f"Imported {imported['imported']} zones. The fleet acme lets shop know when its vans enter or leave them, "
+            f"and shop has subscribed to: {_SELECTOR}"
+        )
         oids = [f"acme/van{number}" for number in range(1, self._options.agents + 1)]
         self._say(f"Enrolling and connecting {len(oids)} agents.")
         async with started_fleet(oids, acme, server.url, folder, seed=self._options.seed) as vans:
-            self._say(f"The API docs are at {server.docs} while this runs.")
+            self._say(f"While this runs, the API docs are at {server.docs}")
+            self._say(f'and shop reads: curl -H "Authorization: Bearer {keys[2]}" {server.url}/v1/notifications')
+            self._say("The vans set out." if self._options.seconds else "The vans set out. Ctrl-C stops them.")
             shop = Shop(shop_user, self._tell)
             return await _unless(shop.follow(), self._drive(vans, shop))
 
@@ -105,9 +117,9 @@ class Demo:
             await asyncio.sleep(_COUNT_EVERY_S)
             fixes = sum(van.agent.counts.fixes for van in vans)
             traffic = Traffic.of(van.agent.counts.traffic for van in vans)
-            self._say(
-                f"Messages sent: {traffic.messages_sent}; server-side matching would have needed {fixes} "
-                f"({traffic.savings(fixes):.1%} saved)."
+            self._show_count(
+                f"{traffic.messages_sent} messages sent; server-side matching would have needed {fixes} "
+                f"({describe_savings(traffic.savings(fixes))})."
             )
 
     def _figures(self, vans: list[Van], shop: Shop, witness: Witness, seconds: float) -> Figures:
@@ -149,17 +161,22 @@ async def _unless(guard: Coroutine[Any, Any, None], job: Coroutine[Any, Any, Fig
 async def _together(*jobs: Coroutine[Any, Any, None], after: int, grace_s: float) -> None:
     """Run all; the first failure ends them. Once the first `after` of them are done the rest have `grace_s` left."""
     tasks = [asyncio.create_task(job) for job in jobs]
+
+    async def lose_patience() -> None:
+        await asyncio.wait(tasks[:after])
+        await asyncio.sleep(grace_s)
+
+    ending = asyncio.create_task(asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION))
+    patience = asyncio.create_task(lose_patience())
+    watching: set[asyncio.Future[Any]] = {ending, patience}
     try:
-        waiting = asyncio.gather(*tasks)
-        first = asyncio.gather(*tasks[:after], return_exceptions=True)
-        both: set[asyncio.Future[Any]] = {waiting, first}
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        try:
-            async with asyncio.timeout(grace_s):
-                await waiting
-        except TimeoutError:
-            raise DemoFailed(f"Not every report was acknowledged within {grace_s:.0f} s after the last fix.") from None
-    finally:
+        await asyncio.wait(watching, return_when=asyncio.FIRST_COMPLETED)
         for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            if task.done():
+                task.result()
+        if not ending.done():
+            raise DemoFailed(f"Not every report was acknowledged within {grace_s:.0f} s after the last fix.")
+    finally:
+        for each in (*tasks, *watching):
+            each.cancel()
+        await asyncio.gather(*tasks, *watching, return_exceptions=True)

@@ -29,6 +29,12 @@ class Streets(msgspec.Struct, frozen=True):
     columns: int
     rows: int
 
+    def __post_init__(self) -> None:
+        if self.columns < 1 or self.rows < 1 or self.columns * self.rows < 2:
+            raise ValueError(f"{self.columns} by {self.rows} crossings have no street between them")
+        if not all(isfinite(length) and length > 0 for length in self.block_m):
+            raise ValueError(f"blocks can't be {self.block_m[0]} by {self.block_m[1]} metres")
+
 
 class Traveller(msgspec.Struct, frozen=True):
     """On the way from one crossing to a neighbouring one, `along_m` metres behind the first."""
