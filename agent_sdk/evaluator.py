@@ -8,13 +8,15 @@ zones. Nothing takes effect by itself: `fix` and `advance` say what would happen
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from shapely.errors import ShapelyError
+
 from agent_sdk.errors import PlanUnusable
 from agent_sdk.protocol.messages import Plan, PlanItem, ReportItem
 from agent_sdk.protocol.plans import FullPlan, applied, merged_states
 from matcher.evaluation import Happening, Rule, expire, fold, next_deadline
 from matcher.events import Event
 from matcher.once import Instant, OnceState
-from matcher.selector.conditions import zones_in
+from matcher.selector.conditions import is_condition, zones_in
 from zones.coarsen import Precision
 from zones.covers import Area, prepare
 from zones.errors import FencepostError
@@ -150,6 +152,11 @@ class Evaluator:
         return self._areas[zone].covers(point)
 
     def _rule(self, item: PlanItem) -> Rule[str]:
+        if not is_condition(item.condition):
+            raise PlanUnusable(
+                f"The condition of the plan's item {item.handle} has a node that only selectors have.",
+                hint="Resolve names before a condition is sent.",
+            )
         missing = [zone for zone in zones_in(item.condition) if zone not in self.plan.zones]
         if missing:
             raise PlanUnusable(
@@ -169,5 +176,5 @@ class Evaluator:
 def _prepared(zone: str, shape: object) -> Area:
     try:
         return prepare(shape)  # type: ignore[arg-type]
-    except (FencepostError, ValueError) as error:
+    except (FencepostError, ShapelyError, ValueError, LookupError, ArithmeticError) as error:
         raise PlanUnusable(f"The shape of the plan's zone {zone} can't be used: {error}") from error

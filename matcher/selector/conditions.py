@@ -1,4 +1,4 @@
-"""Working with conditions as trees: which zones they speak of, and giving those other names."""
+"""Working with conditions as trees: whether they are any, which zones they speak of, and giving those other names."""
 
 from collections.abc import Iterator, Mapping
 from typing import cast
@@ -7,7 +7,14 @@ import msgspec
 
 from matcher.selector.tree import And, Condition, InZones, Not, Or
 
-__all__ = ["rename_zones", "zones_in"]
+__all__ = ["is_condition", "rename_zones", "zones_in"]
+
+
+def is_condition(node: object) -> bool:
+    """Whether it can be evaluated: no node in it is one of those that name objects and zones."""
+    if isinstance(node, And | Or):
+        return all(map(is_condition, node.items))
+    return is_condition(node.item) if isinstance(node, Not) else isinstance(node, Condition)
 
 
 def zones_in(condition: Condition) -> Iterator[str]:

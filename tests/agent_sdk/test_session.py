@@ -28,6 +28,8 @@ from agent_sdk.protocol.messages import (
     Lease,
     Notify,
     Plan,
+    PlanItem,
+    PlanZone,
     Refusal,
     Renew,
     Report,
@@ -38,6 +40,8 @@ from agent_sdk.protocol.session import AgentSession, Next, ServerSession, after_
 from matcher.evaluation import Rule, fold
 from matcher.events import Event
 from matcher.once import Mode, Service, Tos
+from matcher.selector.tree import Not, Within
+from zones.shapes import Polygon
 
 from .plain_server import ZONES, PlainServer, full, item
 
@@ -310,9 +314,12 @@ def test_notifications_are_asked_for_behind_the_cursor_and_handed_over():
         Plan(1, "e", True, 60, (item("h"),)),
         Plan(1, "e", True, 60, drop_zones=("west",), items=(item("h", "east"),)),
         Plan(1, "e", False, 60, drop_zones=("west",)),
+        Plan(1, "e", False, 60, (PlanItem("h", Not(Within(None, ()))),)),
+        Plan(1, "e", False, 60, zones=(PlanZone("bare", Polygon(())),)),
     ],
-    ids=["delta of another generation", "no lease", "zone missing", "other zone", "zone dropped under a condition"],
-)
+    ids=["delta of another generation", "no lease", "zone missing", "other zone", "zone dropped under a condition",
+         "selector in a condition", "polygon without a ring"],
+)  # fmt: skip
 def test_a_plan_that_cant_be_evaluated_is_refused_and_changes_nothing(plan):
     dev = device()
     session = connected(dev)
