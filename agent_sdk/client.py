@@ -115,6 +115,7 @@ class Agent:
         self._session: AgentSession | None = None
         self._socket: ClientConnection | None = None
         self._connections = 0
+        self._tried = False  # the server has said what to evaluate, or the first try to hear it has failed
         self._feeding = source is not None
         self._busy = False
         self._raised = False
@@ -233,6 +234,8 @@ class Agent:
         """Carry fixes from the source to the device."""
         device = self._running
         taken = 0
+        while source.is_patient and not self._tried:
+            await self._progress.wait()  # what can wait is evaluated by the newest plan that can be had
         async for event in source:
             self._busy = True
             if not source.is_checked and not _is_valid(event):
@@ -277,6 +280,8 @@ class Agent:
                     "Another session keeps replacing this one.",
                     hint="Two devices must not share a credential: enrol one of them anew.",
                 )
+            self._tried = True
+            self._progress.set()
             delay_s = self._backoff.longest_s() if replaced else self._backoff.next_s()
             _log.info("agent_disconnected: close_code=%s retry_s=%.1f", close_code, delay_s)
             await asyncio.sleep(delay_s)
@@ -358,6 +363,7 @@ class Agent:
 
     def _received(self, session: AgentSession) -> None:
         """After each frame: an answer may be waiting, a plan, or something for the application."""
+        self._tried = self._tried or session.is_planned
         if session.skew_ms is not None:
             self._running.skew_ms = session.skew_ms
         while session.notifications:

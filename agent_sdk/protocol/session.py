@@ -214,6 +214,11 @@ class AgentSession:
         """Nothing more is said on this connection."""
         return self.bye is not None
 
+    @property
+    def is_planned(self) -> bool:
+        """What the device holds is what the server wanted evaluated when it said welcome, or newer."""
+        return self.welcome is not None and not self._awaits_plan
+
     def frames_to_send(self, now: Instant) -> list[Frame]:
         """Everything that should go out now; raises `AnswerTimeout` when the server has gone silent."""
         if self.closed:

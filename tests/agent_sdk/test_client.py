@@ -490,3 +490,29 @@ def test_importing_the_sdk_brings_nothing_of_the_servers():
     )
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert out.stdout == "[] []\n"
+
+
+def test_a_trace_is_evaluated_by_the_plan_of_now_and_not_by_the_one_remembered(tmp_path):
+    async def run():
+        async with hosted(PlainServer({"west": item("west")})) as host:
+            async with agent(host, TraceSource([Event(1, (20.0, 0.0))]), state=tmp_path / "a") as one:
+                await one.run()
+            host.server.items["east"] = item("east", "east")
+            async with agent(host, TraceSource([Event(2, (12.0, 0.0))]), state=tmp_path / "a") as two:
+                await two.run()
+            return host.server.recorded
+
+    assert asyncio.run(run()) == [("east", 1, "enter", 2, 12.0)]
+
+
+def test_a_trace_does_not_wait_for_a_server_that_is_not_there(tmp_path):
+    async def run():
+        async with hosted(PlainServer({"west": item("west")})) as host:
+            async with agent(host, TraceSource([Event(1, (20.0, 0.0))]), state=tmp_path / "a") as one:
+                await one.run()
+        async with agent(host, TraceSource([Event(2, (5.0, 0.0))]), state=tmp_path / "a") as two:
+            while two.counts.edges == 0:
+                await asyncio.sleep(0.01)
+            return two.counts.waiting
+
+    assert asyncio.run(run()) == 1
