@@ -5,10 +5,12 @@ through `agent_sdk.protocol.session.Memory`, which this is.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
 
+from agent_sdk.errors import StateFileUnusable
 from agent_sdk.evaluator import Evaluator, Outcome
 from agent_sdk.outbox import DeadReport, DeviceStore
 from agent_sdk.protocol.messages import Ack, Plan, ReportItem
@@ -148,6 +150,9 @@ class Device:
         return self._store.dead()
 
     def close(self) -> None:
+        if self._evaluator.newest is not None:
+            with suppress(StateFileUnusable):  # then it is as if it had been killed
+                self._store.save_newest(self._evaluator.newest)
         self._store.close()
 
     def _take(self, outcome: Outcome) -> int:
