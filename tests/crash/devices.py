@@ -2,8 +2,8 @@
 
 Each is a real agent with a state file. A fix is due at a moment of the wall clock, so a process that was killed
 catches up with what it has missed; it is given its whole trace each time, and what it had evaluated already is
-late. Each fix that is handed out is a byte on stdout: whoever kills us wants to know when we are busy. The process
-ends by itself when every trace has ended and everything has been acknowledged.
+late. Each fix that is handed out is a byte on stdout, `!` if it has something to tell: whoever kills us wants to know
+when. The process ends by itself when every trace has ended and everything has been acknowledged.
 """
 
 import asyncio
@@ -22,10 +22,13 @@ from matcher.events import Event
 __all__ = ["DevicePlan", "ProcessPlan"]
 
 
+_MISSED_S = 1.0  # a fix that was due longer ago may have been told already
+
+
 class DevicePlan(msgspec.Struct):
     credential: str
     state: str
-    fixes: list[tuple[int, float, float, int | None]]  # ts, lon, lat, speed
+    fixes: list[tuple[int, float, float, int | None, bool]]  # ts, lon, lat, speed, has it something to tell
 
 
 class ProcessPlan(msgspec.Struct):
@@ -53,12 +56,12 @@ class _Scheduled(Source):
         return None
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        for number, (ts, lon, lat, speed) in enumerate(self._device.fixes):
+        for number, (ts, lon, lat, speed, tells) in enumerate(self._device.fixes):
             ahead_s = self._plan.begin_s + number * self._plan.pace_s - time.time()
             if ahead_s > 0:
                 await asyncio.sleep(ahead_s)
             self._left -= 1
-            os.write(1, b".")
+            os.write(1, b"!" if tells and ahead_s > -_MISSED_S else b".")
             yield Event(ts, (lon, lat), pairs={} if speed is None else {"speed": speed})
 
 

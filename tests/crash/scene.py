@@ -89,6 +89,7 @@ class Scene:
     agents: list[str]
     publishers: list[str]
     traces: dict[str, list[Fix]]
+    telling: dict[str, set[int]]  # the instants of fixes that bring a notification
     expected: list[Expected]
 
     @property
@@ -104,7 +105,8 @@ def make_scene(seed: int, *, wanted: int, agents: int, publishers: int) -> Scene
     rng = random.Random(seed)
     with_agent = [f"{OWNER}/van{number}" for number in range(1, agents + 1)]
     without = [f"{OWNER}/bike{number}" for number in range(1, publishers + 1)]
-    scene = Scene(with_agent, without, {oid: [] for oid in with_agent + without}, [])
+    oids = with_agent + without
+    scene = Scene(with_agent, without, {oid: [] for oid in oids}, {oid: set() for oid in oids}, [])
     kept: dict[str, dict[tuple[str, str], _Kept]] = {oid: {} for oid in scene.traces}
     step = 0
     while len(scene.expected) < wanted:
@@ -115,6 +117,8 @@ def make_scene(seed: int, *, wanted: int, agents: int, publishers: int) -> Scene
             if len(scene.expected) + len(told) <= wanted:
                 trace.append(fix)
                 kept[oid] = after
+                if told:
+                    scene.telling[oid].add(fix.ts)
                 scene.expected += told
         step += 1
     return scene

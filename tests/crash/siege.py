@@ -8,7 +8,6 @@ import asyncio
 import os
 import random
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -35,7 +34,7 @@ from tests.e2e.conftest import LiveServer, Person
 __all__ = ["Outcome", "Siege", "Size"]
 
 _LOOK_S = 0.02
-_BUSY_S = (0.002, 0.006, 0.02)  # a kill behind a sign of activity comes within so long
+_BUSY_S = (0.004, 0.012)  # a kill behind a sign of activity comes within so long
 _STARTING_S = 30.0
 _END_S = 120.0  # how long everything may take to be told, once the traces have ended
 
@@ -70,6 +69,7 @@ class Siege:
     rng: random.Random
     _busy: asyncio.Event = field(default_factory=asyncio.Event, repr=False)  # somebody is
     _busy_groups: dict[int, asyncio.Event] = field(default_factory=dict, repr=False)  # by their pipe
+    _awake: dict[int, asyncio.Event] = field(default_factory=dict, repr=False)
     _devices: dict[int, KilledProcess] = field(default_factory=dict)
     _disturbances: int = 0
 
@@ -150,7 +150,10 @@ class Siege:
                     DevicePlan(
                         credentials[oid],
                         str(self.folder / f"{oid.replace('/', '-')}.db"),
-                        [(fix.ts, fix.lon, fix.lat, fix.speed) for fix in self.scene.traces[oid]],
+                        [
+                            (fix.ts, fix.lon, fix.lat, fix.speed, fix.ts in self.scene.telling[oid])
+                            for fix in self.scene.traces[oid]
+                        ],
                     )
                     for oid in self.scene.agents[group :: self.size.groups]
                 ]
@@ -162,7 +165,7 @@ class Siege:
                 stack.callback(process.end)
                 process.start()
                 self._devices[reader] = process
-                self._busy_groups[reader] = asyncio.Event()
+                self._busy_groups[reader], self._awake[reader] = asyncio.Event(), asyncio.Event()
             yield
 
     async def _run(
@@ -185,15 +188,13 @@ class Siege:
             }
             subscribers = [Subscriber(name, clients[name], self._another()) for name in ("shop", "depot")]
             publishers = [
-                Publisher(oid, self.scene.traces[oid], clients["acme"], self._another())
+                Publisher(oid, self.scene.traces[oid], self.scene.telling[oid], clients["acme"], self._another())
                 for oid in self.scene.publishers
             ]
-            wanted = Counter(SUBSCRIPTIONS[each.subscription].subscriber for each in self.scene.expected)
             all_sent = asyncio.Event()
             async with asyncio.timeout(self.size.seconds + _END_S), asyncio.TaskGroup() as everybody:
                 for subscriber in subscribers:
-                    end = wanted[subscriber.name]
-                    everybody.create_task(subscriber.follow(end, all_sent))
+                    everybody.create_task(subscriber.follow(all_sent))
                 async with asyncio.TaskGroup() as senders:
                     senders.create_task(disturb(http))
                     senders.create_task(self._await_devices())
@@ -217,7 +218,7 @@ class Siege:
         async with asyncio.TaskGroup() as killers:
             killers.create_task(self._kill_server(http))
             for reader, process in self._devices.items():
-                killers.create_task(self._kill_devices(process, self._busy_groups[reader]))
+                killers.create_task(self._kill_devices(process, reader))
 
     async def _kill_server(self, http: httpx.Client) -> None:
         while not self._devices_are_done():
@@ -230,17 +231,17 @@ class Siege:
             self._server.start()
         await asyncio.to_thread(wait_until_ready, self._server, http)
 
-    async def _kill_devices(self, process: KilledProcess, busy: asyncio.Event) -> None:
+    async def _kill_devices(self, process: KilledProcess, reader: int) -> None:
         while process.ended_with is None:
-            await _seen(busy, _STARTING_S)
-            await self._moment(self.size.devices_live_s, busy)
+            await _seen(self._awake[reader], _STARTING_S)
+            await self._moment(self.size.devices_live_s, self._busy_groups[reader])
             if process.ended_with is None and process.kill():
                 process.start()
 
     async def _moment(self, lives_s: tuple[float, float], busy: asyncio.Event) -> None:
         """Wait for a random moment, or for one just behind the next sign of activity."""
         await asyncio.sleep(self.rng.uniform(*lives_s))
-        if self.rng.random() < 0.8 and await _seen(busy, 0.5):
+        if self.rng.random() < 0.8 and await _seen(busy, 1.0):
             await asyncio.sleep(self.rng.uniform(0, self.rng.choice(_BUSY_S)))
 
     async def _await_devices(self) -> None:
@@ -253,7 +254,9 @@ class Siege:
         return all(process.ended_with == 0 for process in self._devices.values())
 
     def _drain(self, reader: int) -> None:
-        if os.read(reader, 65_536):
+        signs = os.read(reader, 65_536)
+        self._awake[reader].set()
+        if b"!" in signs:
             self._busy.set()
             self._busy_groups[reader].set()
 
