@@ -1,41 +1,114 @@
-"""Every command of the README runs."""
+"""The README: its order, and every command in it."""
 
+import json
 import os
 import re
-import socket
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-_ROOT = Path(__file__).resolve().parents[2]
-_BLOCKS = re.findall(r"```sh\n(.*?)```", (_ROOT / "README.md").read_text(), re.S)
-_BY_HAND = [block for block in _BLOCKS if not block.startswith("make ")]
+from tests.docs.pages import ROOT, blocks, run_page
+
+_MAKE = [line for block in blocks("README.md") for line in block.splitlines() if line.startswith("make ")]
+# The interpreter that runs this test has everything, so `make` need not build a virtual environment of its own.
+_HERE = [f"BIN={Path(sys.executable).parent}"] + [
+    word for file in ("bin/python", "server.stamp", "dev.stamp") for word in ("-o", f".venv/{file}")
+]
+# What keeps a command from running this whole suite inside itself.
+_SHORT = {
+    "make test": ["ARGS=tests/privacy -q"],
+    "make test-fast": ["ARGS=tests/privacy -q"],
+    "make test-long": ["ARGS=tests/crash --collect-only -q"],
+}
 
 
-@pytest.mark.parametrize("line", [line for block in _BLOCKS for line in block.splitlines() if line.startswith("make ")])
-def test_a_make_command_is_a_target(line: str):
-    target = line.split()[1]
-    assert re.search(rf"^{re.escape(target)}:", (_ROOT / "Makefile").read_text(), re.M)
-
-
-@pytest.mark.parametrize("block", _BY_HAND)
-def test_a_block_of_commands_runs(block: str, tmp_path: Path):
-    shim = tmp_path / "bin" / "fencepost"
-    shim.parent.mkdir()
-    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m server.cli.main "$@"\n')
-    shim.chmod(0o755)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environ = os.environ | {"PATH": f"{shim.parent}:{os.environ['PATH']}", "PYTHONPATH": str(_ROOT)}
-    done = subprocess.run(
-        ["bash", "-eu", "-c", block.replace("8765", str(port))],
-        cwd=tmp_path,
-        env=environ,
-        capture_output=True,
+@contextmanager
+def make(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """`make` with these words; interrupted at the end if it still runs."""
+    with subprocess.Popen(
+        ["make", *_HERE, *words],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        timeout=100,
-    )
-    assert done.returncode == 0, done.stderr
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                interrupt(process)
+
+
+def interrupt(process: subprocess.Popen[str]) -> None:
+    """As Ctrl-C does: everything in the foreground hears it."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+def test_it_has_its_parts_in_order():
+    headings = re.findall(r"^## (.*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings == [
+        "Run it in a minute",
+        "What you will see",
+        "By hand",
+        "The words",
+        "The parts and their arrows",
+        "Measured numbers",
+        "When not to use it",
+        "Where the docs are",
+        "How to work on it",
+    ]
+
+
+def test_every_make_command_is_tried_here():
+    assert set(_MAKE) == {"make demo", 'make demo ARGS="--seconds 20 --agents 50 --json"', *_SHORT}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", _SHORT)
+def test_a_command_for_developers_runs(command: str):
+    with make(*command.split()[1:], *_SHORT[command]) as process:
+        out, _ = process.communicate(timeout=280)
+    assert process.returncode == 0, out
+    assert re.search(r"\d+ (passed|tests collected|/\d+ tests collected)", out), out
+
+
+@pytest.mark.slow
+def test_the_demo_that_ends_by_itself_prints_its_figures():
+    with make("demo", "ARGS=--seconds 20 --agents 50 --json") as process:
+        out, _ = process.communicate(timeout=150)
+    assert process.returncode == 0, out
+    figures = json.loads(out.splitlines()[-1])
+    assert (figures["seconds"], figures["agents"], figures["fixes"]) == (20, 50, 2000)
+
+
+@pytest.mark.slow
+def test_the_demo_goes_on_until_it_is_interrupted():
+    with make("demo") as process:
+        assert process.stdout is not None
+        seen = []
+        for line in process.stdout:
+            seen.append(line)
+            if re.search(r"  (enter|leave)  ", line):
+                break
+        assert any("API docs are at http://" in line for line in seen), seen
+        interrupt(process)
+        rest, _ = process.communicate(timeout=60)
+    assert "agents had" in rest, "".join(seen) + rest
+
+
+@pytest.mark.slow
+def test_by_hand_gives_one_enter_and_one_leave(tmp_path: Path):
+    out = run_page("README.md", tmp_path)
+    told = [line.split() for line in out.splitlines() if "  coupon" in line]
+    assert [(words[0], words[2], words[3], words[4]) for words in told] == [
+        ("1", "mike", "enter", "SYSTEM.Xidan"),
+        ("2", "mike", "leave", "SYSTEM.Xidan"),
+    ]
+    assert "4 fixes gave 2 edges" in out
