@@ -71,6 +71,4 @@ def _may_travel(world: World, entry: ObjectEntry, zone_id: str, subscriber_id: i
 
 
 def _zone_handle(world: World, entry: ObjectEntry, zone_id: str) -> str:
-    zone = world.zones.get(zone_id)
-    version = 0 if zone is None else zone.zone.version
-    return zone_handle(world.secret, entry.id, entry.generation, zone_id, version)
+    return zone_handle(world.secret, entry.id, entry.generation, zone_id, world.zone_version(zone_id))

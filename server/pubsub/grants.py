@@ -12,7 +12,6 @@ from sqlalchemy import delete, insert
 from privacy.policies import Grant, Operation
 from server.errors import GrantNotFound, OptionInvalid, UserNotFound
 from server.pubsub.work import Work
-from server.pubsub.world import BindingKey
 from server.store import models
 from server.store.accounts import Account
 
@@ -29,9 +28,8 @@ def add_grant(work: Work, account: Account, who: str, operations: Iterable[Opera
     if who_id == account.user_id:
         raise OptionInvalid("You need no grant for yourself.", hint="Name somebody else.")
     work.tx.touch()
-    for old in list(work.world.grants.get(account.user_id, {}).values()):
-        if old.who_id == who_id:
-            _delete(work, account.user_id, old.id)
+    replaced = [old.id for old in work.world.grants.get(account.user_id, {}).values() if old.who_id == who_id]
+    work.conn.execute(delete(models.Grant).where(models.Grant.id.in_(replaced)))
     row = insert(models.Grant).values(
         owner_id=account.user_id,
         who_id=who_id,
@@ -40,7 +38,10 @@ def add_grant(work: Work, account: Account, who: str, operations: Iterable[Opera
     )
     grant_id = work.conn.execute(row.returning(models.Grant.id)).scalar_one()
     grant = Grant(id=grant_id, owner_id=account.user_id, who_id=who_id, operations=wanted)
-    work.world.put_grant(grant)
+    with work.editing():
+        for old_id in replaced:
+            work.world.remove_grant(account.user_id, old_id)
+        work.world.put_grant(grant)
     work.plans.update(work.world.objects_of(account.user_id))
     return grant
 
@@ -49,17 +50,7 @@ def remove_grant(work: Work, account: Account, grant_id: int) -> None:
     if grant_id not in work.world.grants.get(account.user_id, {}):
         raise GrantNotFound(f"You have no grant {grant_id}.", hint="List your grants to see their ids.")
     work.tx.touch()
-    _delete(work, account.user_id, grant_id)
-    work.plans.update(work.world.objects_of(account.user_id))
-
-
-def _delete(work: Work, owner_id: int, grant_id: int) -> None:
     work.conn.execute(delete(models.Grant).where(models.Grant.id == grant_id))
-    grant = work.world.grants[owner_id][grant_id]
-    work.end_dwells(key for key in work.world.dwelling if _concerns(work, key, grant))
-    work.world.remove_grant(owner_id, grant_id)
-
-
-def _concerns(work: Work, key: BindingKey, grant: Grant) -> bool:
-    owner_id = work.world.objects[key.object_id].owner_id
-    return (owner_id, work.world.subscriptions[key.subscription_id].subscriber_id) == (grant.owner_id, grant.who_id)
+    with work.editing():
+        work.world.remove_grant(account.user_id, grant_id)
+    work.plans.update(work.world.objects_of(account.user_id))

@@ -69,7 +69,6 @@ def put_subscription(work: Work, account: Account, new: NewSubscription) -> tupl
     else:
         subscription_id = old.id
         work.plans.update(work.world.objects_meant(old))
-        work.end_dwells(key for key in work.world.dwelling if key.subscription_id == old.id)
         work.conn.execute(update(models.Subscription).where(models.Subscription.id == subscription_id).values(**values))
     entry = SubscriptionEntry(
         id=subscription_id,
@@ -82,7 +81,8 @@ def put_subscription(work: Work, account: Account, new: NewSubscription) -> tupl
         paused=new.paused,
         changed=work.now,
     )
-    work.world.put_subscription(entry)
+    with work.editing():
+        work.world.put_subscription(entry)
     work.plans.update(work.world.objects_meant(entry))
     return entry, old is None
 

@@ -4,13 +4,15 @@ A command is a function of a `Work`. It refuses bad input before it changes anyt
 the change is safe (wake a subscriber, push a plan) it notes here, and `Node` lets it happen after the commit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select
 
 from matcher.evaluation import without_dwell
 from matcher.once import Instant
+from matcher.selector.conditions import zones_in
 from server.pubsub.recording import Recorder
 from server.pubsub.world import BindingKey, World
 from server.settings import Settings
@@ -50,7 +52,34 @@ class Work:
                 known = row.id
         return known
 
+    @contextmanager
+    def editing(self) -> Iterator[None]:
+        """Around a change of zones, subscriptions or grants: dwells end whose binding it makes another one.
+
+        A dwell that ran on would end in an edge that no event caused under the new condition. Devices compare item by
+        item and do the same, so what an edit leaves alone runs on with both.
+        """
+        before = self._dwelling()
+        yield
+        after = self._dwelling()
+        self.end_dwells(key for key, task in before.items() if key in self.world.dwelling and after.get(key) != task)
+
     def end_dwells(self, keys: Iterable[BindingKey]) -> None:
-        """Dwells that ran on after an edit would end in an edge that no event caused under the new condition."""
+        """Stop waiting, without an edge."""
         for key in list(keys):
             self.recorder.state(key, without_dwell(self.world.states[key]))
+
+    def _dwelling(self) -> dict[BindingKey, object]:
+        """What each running dwell waits for, as far as it is evaluated at all."""
+        world = self.world
+        return {
+            rule.key: (
+                rule.condition,
+                rule.service,
+                rule.precision,
+                [*map(world.zone_version, zones_in(rule.condition))],
+            )
+            for object_id in {key.object_id for key in world.dwelling}
+            for rule in world.rules(object_id)
+            if rule.key in world.dwelling
+        }

@@ -169,6 +169,11 @@ class World:
         key = None if owner_id is None else self._zone_ids.get((owner_id, fold(local)))
         return None if key is None else self.zones[key]
 
+    def zone_version(self, zone_id: str) -> int:
+        """0 for one that is written in a selector: such a zone never changes."""
+        entry = self.zones.get(zone_id)
+        return 0 if entry is None else entry.zone.version
+
     def may_read_zone(self, entry: ZoneEntry, user_id: int) -> bool:
         return entry.owner_id in (user_id, self.system_id)
 

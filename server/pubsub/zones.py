@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import delete, insert, update
 
-from matcher.selector.conditions import zones_in
 from server.errors import Forbidden, VersionMismatch, ZoneExists, ZoneNotFound
 from server.pubsub.work import Work
-from server.pubsub.world import BindingKey, ZoneEntry
+from server.pubsub.world import ZoneEntry
 from server.store import models
 from server.store.accounts import Account
 from zones.covers import outline
@@ -40,7 +39,8 @@ def put_zone(work: Work, account: Account, new: NewZone, *, expected_version: in
     check_local_name(new.name.local)
     old = work.world.zone(new.name.owner, new.name.local)
     _check_version(new.name, old, expected_version)
-    zone = _create(work, [(owner_id, new)])[0] if old is None else _change(work, old, new)
+    with work.editing():
+        zone = _create(work, [(owner_id, new)])[0] if old is None else _change(work, old, new)
     work.plans.update(work.world.agents)
     return zone, old is None
 
@@ -60,7 +60,8 @@ def import_zones(work: Work, account: Account, zones: list[NewZone]) -> list[Zon
             )
         seen.add(fold(new.name.local))
         checked.append((owner_id, new))
-    saved = _create(work, checked)
+    with work.editing():
+        saved = _create(work, checked)
     work.plans.update(work.world.agents)
     return saved
 
@@ -75,7 +76,8 @@ def delete_zone(work: Work, account: Account, name: ZoneName, *, expected_versio
     work.tx.touch()
     work.conn.execute(delete(models.Zone).where(models.Zone.id == zone.id))
     work.conn.execute(delete(models.Binding).where(models.Binding.target == str(zone.id)))
-    work.world.remove_zone(zone.id)
+    with work.editing():
+        work.world.remove_zone(zone.id)
     work.plans.update(work.world.agents)
 
 
@@ -110,7 +112,6 @@ def _change(work: Work, old: ZoneEntry, new: NewZone) -> Zone:
     zone_id, version = old.zone.id, old.zone.version + 1
     values = {"version": version} | _columns(work, new)
     work.conn.execute(update(models.Zone).where(models.Zone.id == zone_id).values(**values))
-    work.end_dwells(key for key in work.world.dwelling if _depends_on(work, key, str(zone_id)))
     return _remember(work, old.owner_id, new, zone_id, old.zone.local, version)
 
 
@@ -138,11 +139,6 @@ def _remember(work: Work, owner_id: int, new: NewZone, zone_id: int, local: str,
     )
     work.world.put_zone(zone, owner_id)
     return zone
-
-
-def _depends_on(work: Work, key: BindingKey, zone_id: str) -> bool:
-    rules = work.world.all_rules(key.object_id)
-    return any(rule.key == key and zone_id in zones_in(rule.condition) for rule in rules)
 
 
 def _owner_for_writing(work: Work, account: Account, name: ZoneName) -> int:

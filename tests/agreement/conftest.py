@@ -29,9 +29,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
 
 
 @pytest.fixture(scope="session")
-def postgis_template(
-    postgis_server: PostgisServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Template]:
+def postgis_template(postgis_server: PostgisServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Template]:
     made: list[str] = []
 
     def copy() -> str:

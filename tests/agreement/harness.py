@@ -227,7 +227,9 @@ class Site:
     def put_zone(self, name: str, shape: Shape, tags: Iterable[str] = ()) -> None:
         owner, _, local = name.rpartition(".")
         account = self.template.root if owner == "SYSTEM" else getattr(self.template, owner)
-        self.do(put_zone, account, NewZone(ZoneName(owner, local), check_shape(shape), tags=tuple(tags), on_devices=True))
+        self.do(
+            put_zone, account, NewZone(ZoneName(owner, local), check_shape(shape), tags=tuple(tags), on_devices=True)
+        )
 
     def delete_zone(self, name: str) -> None:
         owner, _, local = name.rpartition(".")

@@ -292,7 +292,9 @@ class Plain:
                     node = term.item if isinstance(term, t.Not) else term
                     zones: list[str] = []
                     if isinstance(node, t.Within):
-                        zones = [binding.target] if node is anchor else [key for ref in node.zones for key in known[ref]]
+                        zones = (
+                            [binding.target] if node is anchor else [key for ref in node.zones for key in known[ref]]
+                        )
                     plain = None if isinstance(node, t.Within) else node
                     signed.append((isinstance(term, t.Not), plain, tuple((key, versions.get(key)) for key in zones)))
                 terms.add(tuple(signed))

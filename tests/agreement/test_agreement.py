@@ -1,4 +1,4 @@
-"""Whoever evaluates, the subscriber reads the same: on the server, on a device with a bad connection, in plain words."""
+"""Whoever evaluates, the subscriber reads the same: the server, a device with a bad connection, or plain words."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -160,13 +160,16 @@ def settled(site: Site) -> dict[Any, Any]:
 
 
 def check(template: Template, history: tuple[Any, ...], is_text: bool) -> None:
-    with Site(template, lease_s=LONG_LEASE_S) as server, Site(template, lease_s=LONG_LEASE_S) as remote:
-        with Phone(remote, remote.enrol(), JSON if is_text else MSGPACK) as phone:
-            phone.connect()
-            pair = Pair(server, remote, phone)
-            for step in history:
-                pair.go(step)
-            pair.check()
+    with (
+        Site(template, lease_s=LONG_LEASE_S) as server,
+        Site(template, lease_s=LONG_LEASE_S) as remote,
+        Phone(remote, remote.enrol(), JSON if is_text else MSGPACK) as phone,
+    ):
+        phone.connect()
+        pair = Pair(server, remote, phone)
+        for step in history:
+            pair.go(step)
+        pair.check()
 
 
 @given(history=histories(), is_text=st.booleans())
