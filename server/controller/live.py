@@ -6,7 +6,8 @@ lock, so that an agent never sees a difference to a plan it does not hold.
 
 import asyncio
 import logging
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -30,7 +31,7 @@ from server.controller.reports import take_reports
 from server.controller.sessions import greet, plan_for, renew
 from server.delivery.following import follow_notifications
 from server.node import Node
-from server.store.errors import NotRecorded
+from zones.errors import FaultError
 
 __all__ = ["Controller"]
 
@@ -113,8 +114,8 @@ class _LiveSession:
             await self.end(error.close_code, error.code, error.sentence, error.hint)
         except TimeoutError:
             await self.end(4400, "hello_timeout", "No hello came in time.", "Send hello as the first frame.")
-        except NotRecorded as error:
-            await self.end(_CLOSE_TRY_AGAIN, error.code, error.sentence, error.hint)
+        except FaultError as error:
+            await self._give_up(error)
         except WebSocketDisconnect:
             pass
         finally:
@@ -124,7 +125,7 @@ class _LiveSession:
 
     async def refresh(self) -> None:
         """Send what has changed in the plan, if anything has. It is no new lease: the agent did not ask for one."""
-        async with self._lock:
+        async with self._beside_run(), self._lock:
             if self._held is None or self._closed:
                 return
             assignment = await self._node.run(plan_for, self.agent)
@@ -189,9 +190,25 @@ class _LiveSession:
             )
 
     async def _pump_notifications(self, after: int) -> None:
-        async for page in follow_notifications(self._node, self.agent.owner_id, after):
-            if page:
-                await self._send(Notify(tuple(page)))
+        async with self._beside_run():
+            async for page in follow_notifications(self._node, self.agent.owner_id, after):
+                if page:
+                    await self._send(Notify(tuple(page)))
+
+    @asynccontextmanager
+    async def _beside_run(self) -> AsyncIterator[None]:
+        """For what goes on beside `run`. A fault ends the session: an agent that reconnects misses nothing."""
+        try:
+            yield
+        except WebSocketDisconnect:
+            pass  # `run` hears of it too
+        except FaultError as error:
+            await self._give_up(error)
+
+    async def _give_up(self, error: FaultError) -> None:
+        """The error's own sentence may say where the store is; that is nothing for a device."""
+        sentence, hint = "The server's store does not answer; nothing is lost.", "Connect again and send it again."
+        await self.end(_CLOSE_TRY_AGAIN, error.code, sentence, hint)
 
     async def _receive(self) -> object:
         event = await self._socket.receive()
@@ -201,8 +218,15 @@ class _LiveSession:
         return self.session.receive(frame, self._node.clock())
 
     async def _send(self, message: FromServer) -> None:
+        """Raises `WebSocketDisconnect` if the connection has ended, at whichever end."""
+        if self._closed and not isinstance(message, Bye):
+            raise WebSocketDisconnect(1006)
         frame = self.session.send(message)
-        if isinstance(frame, str):
-            await self._socket.send_text(frame)
-        else:
-            await self._socket.send_bytes(frame)
+        try:
+            if isinstance(frame, str):
+                await self._socket.send_text(frame)
+            else:
+                await self._socket.send_bytes(frame)
+        except WebSocketDisconnect:
+            self._closed = True
+            raise

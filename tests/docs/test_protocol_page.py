@@ -164,8 +164,9 @@ def test_each_protocol_error_is_in_its_table_with_its_close_code():
     rows = _tables(_section("How a connection ends"))["code"]
     written = {name: int(row[1]) for name, row in zip(_codes(rows), rows, strict=True)}
     violations = {error.code: error.close_code for error in error_classes() if issubclass(error, ProtocolViolation)}
-    others = {"agent_revoked": CLOSE_REVOKED, "session_replaced": CLOSE_REPLACED, "not_recorded": 1013}
-    assert written == violations | others
+    others = {"agent_revoked": CLOSE_REVOKED, "session_replaced": CLOSE_REPLACED}
+    faults = {"not_recorded": 1013, "database_unreachable": 1013}
+    assert written == violations | others | faults
     assert set(written.values()) <= _close_codes().keys()
 
 
