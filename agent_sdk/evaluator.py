@@ -73,9 +73,9 @@ class Evaluator:
         plan = applied(message, self.plan)
         last, newest = self.last, self.newest
         if message.newest is not None and (newest is None or newest < message.newest):
-            newest = message.newest
-        if last is not None and newest is not None and last.ts < newest:
-            last = None  # the server has seen a later one
+            # The server has seen a later event. (The end of a dwell makes `newest` later than `last` too, and
+            # comes back from the server; then `last` still holds.)
+            newest, last = message.newest, None
         kept = {
             zone: self._areas[zone]
             for zone in plan.zones

@@ -4,8 +4,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_sdk.evaluator import Evaluator
 from agent_sdk.protocol.messages import Plan, PlanItem, PlanZone
 from agent_sdk.protocol.plans import FullPlan, applied, as_full, difference, etag, merged_states
+from matcher.events import Event
 from matcher.once import Mode, OnceState, Service, Tos
 from matcher.selector.tree import Const, InZones
 from zones.shapes import Circle
@@ -114,3 +116,23 @@ def test_a_new_generation_forgets_every_earlier_state():
     own = {"a": OnceState(True, 9), "gone": OnceState(True, 1)}
     message = Plan(2, "e", True, 60, (PlanItem("a", Const(True), state=OnceState(False, 2)),))
     assert merged_states(message, old, own) == {"a": OnceState(False, 2)}
+
+
+def test_a_fix_still_holds_after_the_end_of_a_dwell_and_a_new_plan():
+    """The second enter lost its place, because the first one had made `newest` later than the fix."""
+    short, long = (PlanItem(key, Const(True), Service(dwell_s=dwell)) for key, dwell in (("a", 1), ("b", 2)))
+    device = Evaluator().with_plan(Plan(1, "e", True, 60, (short, long)))
+    device.accept(device.fix(Event(ts=1000, loc=(5.0, 6.0))))
+    device.accept(device.advance(2000))
+    for newest in (None, 1500, 2000):
+        changed = device.with_plan(Plan(1, "f", False, 60, (PlanItem("c", Const(True)),), newest=newest))
+        (happening,) = changed.advance(3000).edges
+        assert (happening.key, happening.edge.ts, happening.event.loc) == ("b", 3000, (5.0, 6.0))
+
+
+def test_a_fix_no_longer_holds_when_the_server_has_seen_a_later_one():
+    device = Evaluator().with_plan(Plan(1, "e", True, 60, (PlanItem("a", Const(True), Service(dwell_s=1)),)))
+    device.accept(device.fix(Event(ts=1000, loc=(5.0, 6.0))))
+    changed = device.with_plan(Plan(1, "f", False, 60, newest=1001))
+    assert [happening.event.loc for happening in changed.advance(3000).edges] == [None]
+    assert changed.fix(Event(ts=1001)).late
