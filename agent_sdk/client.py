@@ -227,7 +227,8 @@ class Agent:
             await asyncio.gather(*tasks)
         finally:
             for task in tasks:
-                task.cancel()
+                if not task.cancelling():  # gather has cancelled it: again would interrupt its hanging up
+                    task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _feed(self, source: Source) -> None:
@@ -353,8 +354,11 @@ class Agent:
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await socket.close()
+            try:
+                await asyncio.gather(*tasks, return_exceptions=True)
+                await socket.close()
+            finally:
+                socket.transport.abort()  # if even that was cancelled; a closed one does not mind
         if session.bye is not None:
             _log.warning("server_said_bye: code=%s", session.bye.code)
         if session.welcome is not None and not broken and socket.close_code != ProtocolViolation.close_code:

@@ -207,6 +207,34 @@ def test_a_dwell_ends_without_another_fix():
     assert (handle, n, mode, lon) == ("once", 1, "enter", 5.0)
 
 
+def test_an_agent_that_is_left_hangs_up_in_order():
+    # Cancelled twice, it left its connection open until the garbage collector came by.
+    async def run():
+        async with hosted(PlainServer({"once": item("once")})) as host:
+            async with agent(host, CallbackSource()) as device:
+                await device.until_planned()
+                socket = device._socket
+            return socket.close_code, socket.transport.is_closing()
+
+    assert asyncio.run(run()) == (1000, True)
+
+
+def test_an_agent_whose_goodbye_is_interrupted_still_closes_its_connection():
+    async def run():
+        async with hosted(PlainServer({"once": item("once")})) as host:
+            async with agent(host, CallbackSource()) as device:
+                await device.until_planned()
+                socket = device._socket
+                (link,) = [task for task in asyncio.all_tasks() if task.get_coro().__name__ == "_link"]
+                link.cancel()
+                while not link.done():
+                    await asyncio.sleep(0)
+                    link.cancel()
+            return socket.transport.is_closing()
+
+    assert asyncio.run(run())
+
+
 class Careless(Source):
     """A source of somebody else's that checks nothing."""
 
