@@ -138,7 +138,7 @@ class Agent:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.stop()
-        if error is None:
+        if error is None and not self._raised:
             self._raise_if_failed()
 
     async def stop(self) -> None:
@@ -360,7 +360,7 @@ class Agent:
             finally:
                 socket.transport.abort()  # if even that was cancelled; a closed one does not mind
         if session.bye is not None:
-            _log.warning("server_said_bye: code=%s", session.bye.code)
+            _log.info("server_said_bye: code=%s", session.bye.code)
         if session.welcome is not None and not broken and socket.close_code != ProtocolViolation.close_code:
             self._backoff.reset()
         return socket.close_code
@@ -405,7 +405,8 @@ class Agent:
         return source_is_idle and not self._busy and self._outbox_is_empty()
 
     def _raise_if_failed(self) -> None:
-        if self._main is None or not self._main.done() or self._main.cancelled() or self._raised:
+        """To everybody who waits: two may, and both want to know why it has ended."""
+        if self._main is None or not self._main.done() or self._main.cancelled():
             return
         error = self._main.exception()
         if error is not None:
