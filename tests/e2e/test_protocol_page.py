@@ -383,14 +383,14 @@ class Script:
 class Played:
     """A connection of the example; frames that come in either order are taken in either order."""
 
-    def __init__(self, server, credential):
-        self._context = connected(server, credential)
+    def __init__(self, server, credential, subprotocol):
+        self._context = connected(server, credential, subprotocol)
         self.device = self._context.__enter__()
         self._early = {}
 
     def receive(self, kind):
         while kind not in self._early:
-            frame = json.loads(self.device.socket.recv(timeout=10))
+            frame = self.device.decode(self.device.socket.recv(timeout=10))
             assert frame["t"] not in self._early, frame
             self._early[frame["t"]] = frame
         return self._early.pop(kind)
@@ -406,10 +406,11 @@ class Played:
         self._context.__exit__(None, None, None)
 
 
-def test_the_session_of_the_page_goes_as_it_is_written(live_server):
-    script = Script(PAGE.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("subprotocol", [JSON, MSGPACK])
+def test_the_session_of_the_page_goes_as_it_is_written(live_server, subprotocol):
+    mike = live_server.user("mike")
+    script = Script(re.sub(r"\bmike\b", mike.name, PAGE.read_text(encoding="utf-8")))
     assert len(script.steps) > 40
-    mike = live_server.person("mike")
     link = answer = None
     for kind, text in script.steps:
         if kind == "http request":
@@ -424,14 +425,14 @@ def test_the_session_of_the_page_goes_as_it_is_written(live_server):
             assert answer.status_code == int(status)
             script.fit(json.loads(body), answer.json())
         elif kind == "json agent":
-            link.device.socket.send(json.dumps(script.real(json.loads(text))))
+            link.device.send(**script.real(json.loads(text)))
         elif kind == "json server":
             written = json.loads(text)
             script.fit(written, link.receive(written["t"]))
         else:
             word, *rest = text.split()
             if word == "open":
-                link = Played(live_server, script.in_text(rest[-1]))
+                link = Played(live_server, script.in_text(rest[-1]), subprotocol)
             elif word == "lost":
                 link.hang_up()
             else:
