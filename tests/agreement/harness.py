@@ -294,6 +294,7 @@ class Phone:
         self.path = self.site.template.folder / f"device-{next(_numbers)}.db"
         self.wire: _Wire | None = None
         self.session: AgentSession | None = None
+        self.byes: list[str] = []
         self._start()
 
     def __enter__(self) -> "Phone":
@@ -371,6 +372,8 @@ class Phone:
                 session.receive(frame, now)
                 if session.skew_ms is not None:
                     self.device.skew_ms = session.skew_ms
+            if session.bye is not None:
+                self.byes.append(session.bye.code)
             if wire.is_broken or wire.close_code is not None:
                 self.is_revoked = self.is_revoked or wire.close_code == CLOSE_REVOKED
                 wire.cut()
