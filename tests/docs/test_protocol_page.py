@@ -1,5 +1,6 @@
 """docs/protocol.md says everything that travels, in its proper table, and its examples are what we send."""
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -216,6 +217,15 @@ def test_the_timeouts_are_those_of_the_code():
 def test_the_subprotocols_are_named():
     for name in SUBPROTOCOLS:
         assert f"`{name}`" in _section("Connecting")
+
+
+def test_the_client_that_drives_a_server_from_the_page_knows_nothing_of_ours():
+    tree = ast.parse((_ROOT / "tests" / "e2e" / "test_protocol_page.py").read_text(encoding="utf-8"))
+    imports = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imports |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    ours = {path.parent.name for path in _ROOT.glob("*/__init__.py")}
+    assert {"agent_sdk", "tests"} <= ours
+    assert {name.partition(".")[0] for name in imports} & ours == set()
 
 
 # --- examples ----------------------------------------------------------------------------------------

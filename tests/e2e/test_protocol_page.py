@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 JSON, MSGPACK = "fencepost.v1.json", "fencepost.v1.msgpack"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
 
 
 class Device:
@@ -294,6 +295,47 @@ def test_a_subprotocol_that_is_not_spoken_is_http_400(live_server, mike):
     assert refused.value.response.status_code == 400
 
 
+def test_the_first_subprotocol_that_is_spoken_is_taken(live_server, mike):
+    credential = mike.enrol()
+    for offered in (["mqtt", JSON, MSGPACK], [MSGPACK, JSON]):
+        with connect(
+            f"{live_server.socket_url}/v1/agent",
+            subprotocols=offered,
+            additional_headers={"Authorization": f"Bearer {credential}"},
+            proxy=None,
+        ) as socket:
+            assert socket.subprotocol == next(name for name in offered if name != "mqtt")
+            assert socket.response.headers.get("Sec-WebSocket-Extensions") is None  # no compression
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "with_key", "refused"),
+    [
+        ("/v1/agents", {"oid": "mike", "colour": "red"}, True, (400, "body_invalid")),
+        ("/v1/agents", {"oid": "mike"}, False, (401, "key_invalid")),
+        ("/v1/agents", {"oid": "somebody"}, True, (404, "object_not_found")),
+        ("/v1/agents/enrol", {"token": "fpt_x"}, False, (400, "body_invalid")),
+        ("/v1/agents/enrol", {"token": "fpt_x", "secret_sha256": "A" * 64}, False, (400, "option_invalid")),
+        ("/v1/agents/enrol", {"token": "fpt_x", "secret_sha256": "a" * 64}, False, (401, "token_invalid")),
+    ],
+)
+def test_enrolling_is_refused_as_the_page_says(live_server, mike, path, body, with_key, refused):
+    before = live_server.dump()
+    answer = mike.http.post(path, json=body, headers=mike.headers if with_key else {})
+    problem = answer.json()
+    assert (answer.status_code, problem["code"]) == refused
+    assert problem.keys() == {"type", "title", "status", "detail", "code", "hint"}
+    assert f"| {refused[0]} | `{refused[1]}` |" in PAGE.read_text(encoding="utf-8").split("\n## 2. ")[0]
+    assert live_server.dump() == before
+
+
+def test_a_token_works_once(live_server, mike):
+    token = mike.done("POST", "/v1/agents", {"oid": mike.name})["token"]
+    body = {"token": token, "secret_sha256": "a" * 64}
+    assert mike.http.post("/v1/agents/enrol", json=body).status_code == 201
+    assert mike.http.post("/v1/agents/enrol", json=body).status_code == 401
+
+
 def test_a_second_connection_replaces_the_first_with_4409(live_server, mike):
     credential = mike.enrol()
     with connected(live_server, credential) as first:
@@ -332,7 +374,6 @@ def test_enrolling_another_device_ends_the_first_with_4401(live_server, mike):
 
 # --- the page's example, literally -------------------------------------------------------------------
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
 OPAQUE = {"agent", "token", "generation", "etag", "handle", "zone", "zones", "drop", "drop_zones", "id", "visit"}
 OF_THE_MOMENT = {"now", "expires"}
 
