@@ -61,7 +61,7 @@ class Options(msgspec.Struct, frozen=True):
     seconds: float = 60.0
     processes: int = 2
     seed: int = 1
-    idle_seconds: float = 5.0
+    idle_seconds: float = 30.0  # longer than the 20 s between two pings of a WebSocket
 
     @property
     def timetable(self) -> Timetable:

@@ -100,17 +100,19 @@ def _summary(figures: Figures, traffic: Traffic) -> str:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds <= _SECONDS_MAX:
-        raise argparse.ArgumentTypeError(f"{text} is not more than 0 and at most {_SECONDS_MAX:.0f}")
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0 and at most {_SECONDS_MAX:.0f}")
     return seconds
 
 
 def _agents(text: str) -> int:
-    agents = int(text)
-    if not 1 <= agents <= _AGENTS_MAX:
-        raise argparse.ArgumentTypeError(f"{text} is not between 1 and {_AGENTS_MAX}")
-    return agents
+    if not text.isdecimal() or not 1 <= int(text) <= _AGENTS_MAX:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 to {_AGENTS_MAX}")
+    return int(text)
 
 
 def _allow_files(count: int) -> None:

@@ -272,6 +272,20 @@ def test_a_revoked_agent_stops_for_good(how):
         asyncio.run(run())
 
 
+def test_everybody_who_waits_hears_why_the_agent_has_ended():
+    """The second to look was told that the agent had been stopped."""
+
+    async def run():
+        async with hosted(PlainServer({})) as host:
+            host.close_with = [4401]
+            async with agent(host, CallbackSource()) as device:
+                return await asyncio.gather(device.run(), device.drained(), device.run(), return_exceptions=True)
+
+    first, _, last = asyncio.run(run())
+    assert isinstance(first, AgentRevoked)
+    assert isinstance(last, AgentRevoked)
+
+
 def test_an_error_that_nobody_waited_for_is_raised_at_the_end():
     async def run():
         async with hosted(PlainServer({})) as host:

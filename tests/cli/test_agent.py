@@ -161,6 +161,7 @@ def test_the_credential_is_its_owners_alone_and_the_next_run_uses_it(
     assert _edges(mike) == ["enter", "leave"]
 
 
+@pytest.mark.slow
 def test_a_credential_of_the_environment_goes_before_the_file(server: LiveServer, mike: Person, tmp_path: Path) -> None:
     (tmp_path / "fencepost-agent.credential").write_text("fpa_1_somebodyelses")
     code, out, err = _agent(
@@ -170,6 +171,7 @@ def test_a_credential_of_the_environment_goes_before_the_file(server: LiveServer
     assert out.startswith("1 fixes gave 1 edges")
 
 
+@pytest.mark.slow
 def test_the_server_can_be_named_by_the_environment(server: LiveServer, mike: Person, tmp_path: Path) -> None:
     code, _, err = _agent(
         tmp_path, "--trace", _csv(tmp_path, "10.5"), FENCEPOST_URL=server.url, FENCEPOST_CREDENTIAL=mike.enrol()
@@ -178,6 +180,7 @@ def test_the_server_can_be_named_by_the_environment(server: LiveServer, mike: Pe
     assert _edges(mike) == ["enter"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", ["json", "msgpack"])
 def test_both_wires_carry_the_same(server: LiveServer, mike: Person, tmp_path: Path, wire: str) -> None:
     options = ("--trace", _csv(tmp_path, "9.5 10.5 12"), "--url", server.url, "--wire", wire)
@@ -186,6 +189,7 @@ def test_both_wires_carry_the_same(server: LiveServer, mike: Person, tmp_path: P
     assert _edges(mike) == ["enter", "leave"]
 
 
+@pytest.mark.slow
 def test_one_of_several_objects_is_replayed(server: LiveServer, mike: Person, tmp_path: Path) -> None:
     rows = ["oid,ts,lon,lat", *(f"{oid},{_START_MS + n},{lon},50.5" for n, (oid, lon) in enumerate(_MIXED))]
     (tmp_path / "fleet.csv").write_text("\n".join(rows))
@@ -205,6 +209,7 @@ def test_one_of_several_objects_is_replayed(server: LiveServer, mike: Person, tm
 _MIXED = [("a", 9.5), ("b", 9.0), ("a", 10.5), ("b", 10.7), ("a", 12.0)]
 
 
+@pytest.mark.slow
 def test_speed_keeps_the_pace_of_the_trace(server: LiveServer, mike: Person, tmp_path: Path) -> None:
     trace = _csv(tmp_path, "9.5 10.5 12", step_ms=100_000)
     with _running(tmp_path, "--trace", trace, "--url", server.url, "--speed", "200", "--json",
@@ -234,6 +239,7 @@ def test_gpsd_is_read_from_stdin(server: LiveServer, mike: Person, tmp_path: Pat
     assert (told["mode"], told["unc"]) == ("enter", 4.5)
 
 
+@pytest.mark.slow
 def test_stopping_while_stdin_is_open_ends_without_a_complaint(
     server: LiveServer, mike: Person, tmp_path: Path
 ) -> None:
@@ -252,6 +258,7 @@ def test_stopping_while_stdin_is_open_ends_without_a_complaint(
         assert process.stderr.read() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_json", [True, False])
 def test_notifications_to_the_devices_own_user_are_printed(
     server: LiveServer, mike: Person, tmp_path: Path, as_json: bool
@@ -271,6 +278,7 @@ def test_notifications_to_the_devices_own_user_are_printed(
     assert len(told) == 2
 
 
+@pytest.mark.slow
 def test_notifications_that_were_printed_are_not_printed_again(
     server: LiveServer, mike: Person, tmp_path: Path
 ) -> None:
@@ -285,6 +293,7 @@ def test_notifications_that_were_printed_are_not_printed_again(
     assert len(modes) <= 2  # at least once: the last of the first run may come again, what was before it may not
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_with_code_0_and_keeps_what_the_server_has_not_got(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, number: signal.Signals
@@ -343,6 +352,7 @@ def _until_waiting(path: Path, count: int) -> None:
             leftover.unlink()
 
 
+@pytest.mark.slow
 def test_a_signal_while_no_server_answers_ends_it_too(tmp_path: Path) -> None:
     with _running(tmp_path, "--trace", _csv(tmp_path, "9 10"), "--url", _NOWHERE, "--json",
                   FENCEPOST_CREDENTIAL="fpa_1_secretsecretsecret") as process:  # fmt: skip
@@ -363,6 +373,7 @@ def test_a_wrong_token_is_one_sentence_and_leaves_no_file(server: LiveServer, tm
     assert [path.name for path in tmp_path.iterdir()] == ["trace.csv"]
 
 
+@pytest.mark.slow
 def test_a_wrong_token_leaves_the_credential_that_was_there(server: LiveServer, mike: Person, tmp_path: Path) -> None:
     kept = tmp_path / "fencepost-agent.credential"
     kept.write_text(mike.enrol())
@@ -372,6 +383,7 @@ def test_a_wrong_token_leaves_the_credential_that_was_there(server: LiveServer, 
     assert kept.read_text() == before
 
 
+@pytest.mark.slow
 def test_a_token_is_not_used_up_when_the_trace_can_not_be_read(
     server: LiveServer, mike: Person, tmp_path: Path
 ) -> None:
@@ -383,6 +395,7 @@ def test_a_token_is_not_used_up_when_the_trace_can_not_be_read(
     assert code == 0, err
 
 
+@pytest.mark.slow
 def test_a_token_is_not_used_up_when_the_credential_can_not_be_kept(
     server: LiveServer, mike: Person, tmp_path: Path
 ) -> None:
@@ -405,6 +418,7 @@ def test_a_device_without_a_credential_says_how_to_get_one(tmp_path: Path) -> No
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"fpk_0123_secret", b"\xff\xfe\x00", b"fpa_1_\xc3\xa9\xc3\xa9"])
 def test_a_file_that_holds_no_credential_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "fencepost-agent.credential").write_bytes(content)
@@ -413,6 +427,7 @@ def test_a_file_that_holds_no_credential_is_refused(content: bytes, tmp_path: Pa
     assert err == ("fencepost: That is not an agent's credential. It begins with fpa_ and is what enrolling gave.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--notifications"]])
 def test_a_revoked_agent_is_told_so(server: LiveServer, mike: Person, tmp_path: Path, more: list[str]) -> None:
     credential = mike.enrol()
@@ -425,6 +440,7 @@ def test_a_revoked_agent_is_told_so(server: LiveServer, mike: Person, tmp_path: 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--notifications"]])
 def test_an_agent_that_is_revoked_while_it_runs_is_told_so(
     server: LiveServer, mike: Person, tmp_path: Path, more: list[str]
@@ -441,6 +457,7 @@ def test_an_agent_that_is_revoked_while_it_runs_is_told_so(
         )
 
 
+@pytest.mark.slow
 def test_two_agents_can_not_share_a_state_file(server: LiveServer, mike: Person, tmp_path: Path) -> None:
     credential = mike.enrol()
     with _running(tmp_path, "--gpsd", "--url", server.url, FENCEPOST_CREDENTIAL=credential) as process:
@@ -452,6 +469,7 @@ def test_two_agents_can_not_share_a_state_file(server: LiveServer, mike: Person,
     assert "fencepost-agent.db" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -472,6 +490,7 @@ def test_a_bad_trace_is_one_sentence(text: str, expected: str, tmp_path: Path) -
     assert expected in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -492,6 +511,7 @@ def test_bad_usage_is_code_2(options: list[str], tmp_path: Path) -> None:
     assert "_factor" not in err
 
 
+@pytest.mark.slow
 def test_a_url_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     options = ("--trace", _csv(tmp_path, "9 10"), "--url", "fencepost.example.com")
     code, _, err = _agent(tmp_path, *options, FENCEPOST_CREDENTIAL="fpa_1_secretsecretsecret")
@@ -499,6 +519,7 @@ def test_a_url_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     assert err.startswith("fencepost: The server's URL 'fencepost.example.com' is not one.")
 
 
+@pytest.mark.slow
 def test_verbose_logs_names_of_events_and_no_positions_or_secrets(
     server: LiveServer, mike: Person, tmp_path: Path
 ) -> None:
