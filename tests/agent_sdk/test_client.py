@@ -549,12 +549,13 @@ def test_a_trace_is_evaluated_by_the_plan_of_now_and_not_by_the_one_remembered(t
 
 def test_a_trace_does_not_wait_for_a_server_that_is_not_there(tmp_path):
     async def run():
-        async with hosted(PlainServer({"west": item("west")})) as host:
-            async with agent(host, TraceSource([Event(1, (20.0, 0.0))]), state=tmp_path / "a") as one:
-                await one.run()
+        async with (
+            hosted(PlainServer({"west": item("west")})) as host,
+            agent(host, TraceSource([Event(1, (20.0, 0.0))]), state=tmp_path / "a") as one,
+        ):
+            await one.run()
         async with agent(host, TraceSource([Event(2, (5.0, 0.0))]), state=tmp_path / "a") as two:
-            while two.counts.edges == 0:
-                await asyncio.sleep(0.01)
+            await two._until(lambda: two.counts.edges > 0)
             return two.counts.waiting
 
     assert asyncio.run(run()) == 1
