@@ -75,7 +75,7 @@ class Device:
         self.lease_until = lease_until
 
     def acknowledge(self, ack: Ack) -> None:
-        self._store.acknowledge(ack)
+        self._evaluator.begin_anew(self._store.acknowledge(ack))
 
     def forget(self) -> None:
         self._store.forget()

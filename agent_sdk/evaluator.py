@@ -5,7 +5,7 @@ zones. Nothing takes effect by itself: `fix` and `advance` say what would happen
 `accept` makes it so. A device that dies in between has simply not seen the fix.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from shapely.errors import ShapelyError
@@ -119,6 +119,12 @@ class Evaluator:
                 self._dwelling.discard(handle)
             else:
                 self._dwelling.add(handle)
+
+    def begin_anew(self, handles: Iterable[str]) -> None:
+        """Forget how far these bindings have come."""
+        for handle in handles:
+            self.states.pop(handle, None)
+            self._dwelling.discard(handle)
 
     def is_dwelling_after(self, outcome: Outcome) -> bool:
         """`is_dwelling` as it will be."""

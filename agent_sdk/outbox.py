@@ -179,10 +179,18 @@ class DeviceStore:
         with self._transaction():
             self._put_facts(cursor=cursor)
 
-    def acknowledge(self, ack: Ack) -> None:
-        """Delete what the server has; what it refused goes to the dead list, the oldest of which make room."""
+    def acknowledge(self, ack: Ack) -> tuple[str, ...]:
+        """Delete what the server has; what it refused goes to the dead list, the oldest of which make room.
+
+        The states of bindings that have ended go too, and their handles are the answer: the server keeps no count of
+        what it refuses then, so should the binding come back it begins where the server is.
+        """
+        ended: list[str] = []
         with self._transaction() as db:
             for refusal in ack.refused:
+                if refusal.code == "binding_ended":
+                    found = db.execute("SELECT body FROM outbox WHERE seq = ?", (refusal.seq,)).fetchone()
+                    ended += [] if found is None else [_report(found[0]).handle]
                 db.execute(
                     "INSERT OR REPLACE INTO dead SELECT seq, ?, ?, body FROM outbox WHERE seq = ? AND seq <= ?",
                     (refusal.code, refusal.sentence, refusal.seq, ack.seq),
@@ -192,8 +200,10 @@ class DeviceStore:
                     "DELETE FROM dead WHERE seq NOT IN (SELECT seq FROM dead ORDER BY seq DESC LIMIT ?)",
                     (self._dead_limit,),
                 )
+            db.executemany("DELETE FROM states WHERE handle = ?", [(handle,) for handle in ended])
             gone = db.execute("DELETE FROM outbox WHERE seq <= ?", (ack.seq,)).rowcount
         self.waiting -= gone
+        return tuple(ended)
 
     def forget(self) -> None:
         """No plan, no states, no outbox: generation 0. The dead list and the cursor stay."""

@@ -93,7 +93,7 @@ class PlanZone(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PlanItem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One binding to evaluate. `state` counts only where the agent has none with an n at least as high."""
+    """One binding to evaluate. `state` counts where the agent has none, a lower n, or the same n and another `holds`."""
 
     handle: str
     condition: Condition

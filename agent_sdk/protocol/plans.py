@@ -95,8 +95,9 @@ def applied(message: Plan, old: FullPlan) -> FullPlan:
 def merged_states(message: Plan, old: FullPlan, own: Mapping[str, OnceState]) -> dict[str, OnceState]:
     """All states a device holds after this message.
 
-    In the same generation its own state of a handle stands unless the plan knows of more edges, and the states of
-    handles that went are kept, so that a pause does not restart n. A dwell does not run on where the condition
+    In the same generation its own state of a handle stands unless the plan knows of more edges, or of the same number
+    with another outcome (the server did not tell the last one, and goes on from before it). The states of handles that
+    went are kept, so that a pause does not restart n. A dwell does not run on where the condition
     went or became another. A new generation begins with the plan's states alone.
     """
     if message.generation != old.generation:
@@ -109,7 +110,7 @@ def merged_states(message: Plan, old: FullPlan, own: Mapping[str, OnceState]) ->
             states[handle] = without_dwell(states[handle])
     for item in message.items:
         mine = states.get(item.handle)
-        if mine is None or mine.n < item.state.n:
+        if mine is None or mine.n < item.state.n or (mine.n == item.state.n and mine.holds is not item.state.holds):
             states[item.handle] = item.state
     return {handle: state for handle, state in states.items() if state != _UNTOUCHED}
 

@@ -20,7 +20,7 @@ from server.controller.enrolment import AgentIdentity
 from server.controller.plans import binding_of
 from server.pubsub.publishing import refuse_future
 from server.pubsub.work import Work
-from server.pubsub.world import BindingKey, ObjectEntry
+from server.pubsub.world import OPERATION_OF, BindingKey, ObjectEntry
 from server.store import models
 from zones.errors import CallerError
 
@@ -73,20 +73,28 @@ def take_reports(work: Work, agent: AgentIdentity, reports: Sequence[ReportItem]
 def _take(
     work: Work, agent: AgentIdentity, entry: ObjectEntry, key: BindingKey, state: OnceState, report: ReportItem
 ) -> Refusal | None:
-    service = work.world.subscriptions[key.subscription_id].service
+    subscription = work.world.subscriptions[key.subscription_id]
+    service = subscription.service
+    # What the subscriber is not told changes nothing for them, so that what they are told later still alternates.
+    used_up = msgspec.structs.replace(state, n=report.n)
     if not _is_in_turn(service, state, report.mode):
-        work.recorder.state(key, msgspec.structs.replace(state, n=report.n))
+        work.recorder.state(key, used_up)
         return _bury(work, agent, report, "edge_out_of_turn", f"A {report.mode} can't follow here.")
-    followed, edge = follow(service, state, report.mode, report.ts)
-    work.recorder.state(key, followed)
     try:
         refuse_future(report.ts, work.now, work.settings.clock_ahead_s)
         event = check_event(Event(report.ts, report.loc, entry.oid, report.unc, None, report.pairs))
     except CallerError as error:
+        work.recorder.state(key, used_up)
         return _bury(work, agent, report, error.code, error.sentence)
     if entry.newest is None or report.ts > entry.newest:
         entry.newest = report.ts
         work.recorder.object_changed(entry)
+    operation = OPERATION_OF[report.mode]
+    if service.tells(report.mode) and not work.world.allows(entry.owner_id, subscription.subscriber_id, operation):
+        work.recorder.state(key, used_up)
+        return None
+    followed, edge = follow(service, state, report.mode, report.ts)
+    work.recorder.state(key, followed)
     work.recorder.edge(key, edge, event)
     return None
 

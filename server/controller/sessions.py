@@ -40,6 +40,11 @@ def greet(work: Work, agent: AgentIdentity, hello: Hello) -> Assignment | None:
     if hello.generation != entry.generation:
         entry.generation += 1
         work.recorder.object_changed(entry)
+        assignment = plan_for(work, agent)
+        # The plan has the dwells that were running. How they go on only the device sees: it reports no edge for one
+        # that ended outside, so none of them may run on here until the next handover.
+        work.end_dwells(key for key in work.world.dwelling if key.object_id == entry.id)
+        return assignment
     return plan_for(work, agent)
 
 

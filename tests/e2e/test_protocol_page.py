@@ -203,7 +203,7 @@ def test_a_report_refused_for_good_is_named_in_the_ack_and_its_n_is_consumed(liv
         plan = device.receive("plan")
         generation, handle = plan["generation"], plan["items"][0]["handle"]
         in_2099 = an_enter(1, generation, handle, ts=4_070_908_800_000, loc=[10.5, 50.5])
-        out_of_turn = an_enter(3, generation, handle, 2, "enter", loc=[10.5, 50.5])
+        out_of_turn = an_enter(3, generation, handle, 2, "leave", loc=[10.5, 50.5])  # of an enter nobody was told
         unknown = an_enter(2, generation, "no-such-handle", loc=[10.5, 50.5])
         device.send(t="report", reports=[in_2099, unknown, out_of_turn])
         ack = device.receive("ack")
@@ -214,9 +214,9 @@ def test_a_report_refused_for_good_is_named_in_the_ack_and_its_n_is_consumed(liv
             (3, "edge_out_of_turn"),
         ]
         assert all(each["sentence"] for each in ack["refused"])
-        device.send(t="report", reports=[an_enter(4, generation, handle, 3, "leave", loc=[9, 9])])
+        device.send(t="report", reports=[an_enter(4, generation, handle, 3, "enter", loc=[9, 9])])
         assert device.receive("ack") == {"t": "ack", "seq": 4}
-    assert [told["mode"] for told in mike.told()] == ["leave"]
+    assert [told["mode"] for told in mike.told()] == ["enter"]
 
 
 @pytest.mark.parametrize(
