@@ -78,3 +78,19 @@ def _run(command: list[str], folder: Path) -> str:
 def _clean() -> dict[str, str]:
     """The environment without what would put this checkout on the path."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+
+
+def test_the_installed_packages_say_that_they_are_typed(device: Path) -> None:
+    program = (
+        "import zones, matcher, agent_sdk; from pathlib import Path;"
+        "print(*(Path(p.__file__).with_name('py.typed').is_file() for p in (zones, matcher, agent_sdk)))"
+    )
+    assert _python(device, program).split() == ["True"] * 3
+
+
+def test_the_agent_command_runs_with_what_a_device_has(device: Path) -> None:
+    (device / "walk.csv").write_text("ts,lon,lat\n1,2,3\n", encoding="utf-8")
+    command = [str(device / "fencepost"), "agent", "--trace", "walk.csv"]
+    answer = subprocess.run(command, cwd=device, env=_clean(), capture_output=True, text=True, check=False, timeout=60)
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("fencepost: This device has no credential"), answer.stderr
