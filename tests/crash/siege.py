@@ -34,7 +34,7 @@ from tests.e2e.conftest import LiveServer, Person
 __all__ = ["Outcome", "Siege", "Size"]
 
 _LOOK_S = 0.02
-_BUSY_S = (0.004, 0.012)  # a kill behind a sign of activity comes within so long
+_BUSY_S = (0.004, 0.012, 0.04)  # a kill behind a sign of activity comes within so long
 _STARTING_S = 30.0
 _END_S = 120.0  # how long everything may take to be told, once the traces have ended
 

@@ -14,7 +14,7 @@ import pytest
 from server.store.engine import check_migrated, open_engine
 
 _ROOT = Path(__file__).resolve().parents[2]
-_KILLS = 10
+_KILLS = 6
 
 
 class Upgrades:
@@ -82,8 +82,8 @@ def test_an_upgrade_that_was_killed_can_be_run_again(upgrades: Upgrades, tmp_pat
         engine = open_engine(str(database))
         check_migrated(engine)
         engine.dispose()
-    assert killed >= 5
-    assert half_done >= 3, "hardly a kill has met the upgrade half way"
+    assert killed >= 3
+    assert half_done >= 2, "hardly a kill has met the upgrade half way"
 
 
 @pytest.mark.slow
