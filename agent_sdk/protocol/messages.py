@@ -93,7 +93,7 @@ class PlanZone(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PlanItem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One binding to evaluate. `state` counts where the agent has none, a lower n, or the same n and another `holds`."""
+    """One binding to evaluate. `state` counts where the agent has none, a lower n, or the same n but another holds."""
 
     handle: str
     condition: Condition
