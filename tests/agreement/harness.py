@@ -23,15 +23,17 @@ from agent_sdk.protocol.codec import MSGPACK, Codec, Frame
 from agent_sdk.protocol.session import CLOSE_REVOKED, AgentSession
 from matcher.events import Event
 from matcher.once import Instant
-from privacy.policies import Operation
+from privacy.policies import Grant, Operation
 from server.controller.enrolment import authenticate_agent, enrol, invite, revoke_agent
 from server.controller.live import Controller
 from server.delivery.reading import read_notifications
 from server.errors import ObjectHasAgent
 from server.node import Node
 from server.pubsub.grants import add_grant, remove_grant
+from server.pubsub.loading import load_world
 from server.pubsub.publishing import expire_dwells, publish
 from server.pubsub.subscriptions import NewSubscription, delete_subscription, put_subscription
+from server.pubsub.world import World
 from server.pubsub.zones import NewZone, delete_zone, put_zone
 from server.settings import Settings
 from server.store.accounts import Account, add_user
@@ -40,6 +42,7 @@ from server.store.migrate import upgrade
 from zones.names import ZoneName
 from zones.shapes import Shape
 from zones.validation import check_shape
+from zones.zone import Zone
 
 __all__ = ["ALL", "OID", "START", "Clock", "Phone", "Site", "Template", "make_template"]
 
@@ -168,7 +171,14 @@ class Site:
     # --- life ----------------------------------------------------------------------------------------
 
     def reopen(self) -> None:
-        """As after kill -9: all connections break and everything in memory is gone."""
+        """As after kill -9: all connections break, and everything in memory is gone; none of it was needed."""
+        with self.node.engine.connect() as conn:
+            stored = load_world(conn)
+        for name in ("states", "dwelling", "objects", "subscriptions", "offsets", "users"):
+            assert getattr(self.node.world, name) == getattr(stored, name), f"the world's {name} ran ahead of the store"
+        assert _zones(self.node.world) == _zones(stored)
+        assert _grants(self.node.world) == _grants(stored)
+        assert _leases(self.node.world) == _leases(stored)
         self._shut()
         self._open()
 
@@ -278,6 +288,18 @@ class Site:
         self.wires.append(wire)
         self.serving.add(self.loop.create_task(self.controller.serve(wire, identity, codec)))  # type: ignore[arg-type]
         return wire
+
+
+def _zones(world: World) -> dict[str, Zone]:
+    return {key: entry.zone for key, entry in world.zones.items()}
+
+
+def _grants(world: World) -> list[Grant]:
+    return [grant for grants in world.grants.values() for grant in grants.values()]
+
+
+def _leases(world: World) -> dict[int, tuple[int, Instant]]:
+    return {object_id: (agent.id, agent.lease_until) for object_id, agent in world.agents.items()}
 
 
 @dataclass

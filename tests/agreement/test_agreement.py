@@ -1,6 +1,7 @@
 """Whoever evaluates, the subscriber reads the same: the server, a device with a bad connection, or plain words."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,9 +141,32 @@ relaxed = settings(
 
 
 @given(story=stories())
-@settings(relaxed, max_examples=300)
+@settings(relaxed, max_examples=150)
 def test_server_device_and_plain_words_tell_the_same(template: Template, story: Story) -> None:
     check(template, story)
+
+
+@given(story=stories())
+@settings(relaxed, max_examples=30)
+def test_a_server_that_dies_after_every_step_tells_the_same(template: Template, story: Story) -> None:
+    with Site(template) as steady, Site(template) as dying:
+        newest = None
+        for site in (steady, dying):
+            set_up(site, story)
+        for step in story.steps:
+            dying.reopen()
+            if isinstance(step, Fix):
+                fix = step.event(newest)
+                newest = fix.ts if newest is None else max(newest, fix.ts)
+                for site in (steady, dying):
+                    site.clock.reach(fix.ts)
+                    site.publish(fix)
+            elif step[0] == "time":
+                for site in (steady, dying):
+                    site.clock.now += step[1]
+                    site.let_time_pass()
+        for who in SUBSCRIBERS:
+            assert dying.told(who) == steady.told(who)
 
 
 @pytest.mark.slow
@@ -150,3 +174,18 @@ def test_server_device_and_plain_words_tell_the_same(template: Template, story: 
 @settings(relaxed, max_examples=25)
 def test_server_device_and_plain_words_tell_the_same_on_postgis(postgis_template: Template, story: Story) -> None:
     check(postgis_template, story)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_server_device_and_plain_words_tell_the_same_at_full_size(
+    template: Template, record_result: Callable[[str, dict[str, Any]], None]
+) -> None:
+    @given(story=stories(max_steps=40))
+    @settings(relaxed, max_examples=5000)
+    def hold(story: Story) -> None:
+        check(template, story)
+
+    FIGURES.clear()
+    hold()
+    record_result("agreement", dict(FIGURES))

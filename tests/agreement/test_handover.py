@@ -6,6 +6,7 @@ many of a device's edges had arrived is the one thing it asks the server.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -266,13 +267,13 @@ def replay(plain: Plain, name: str, target: str, edges: list[tuple[Mode, Event]]
 
 
 @given(story=stories(), is_text=st.booleans())
-@settings(relaxed, max_examples=300)
+@settings(relaxed, max_examples=200)
 def test_edges_stay_one_sequence_whoever_evaluates(template: Template, story: Story, is_text: bool) -> None:
     check(template, story, JSON if is_text else MSGPACK)
 
 
 @given(story=stories(dwells=True))
-@settings(relaxed, max_examples=100)
+@settings(relaxed, max_examples=60)
 def test_edges_alternate_when_dwells_are_handed_over(template: Template, story: Story) -> None:
     with Site(template, lease_s=LEASE_S) as site:
         scene = begin(site, story, MSGPACK)
@@ -294,3 +295,16 @@ def test_edges_stay_one_sequence_whoever_evaluates_on_postgis(
     postgis_template: Template, story: Story, is_text: bool
 ) -> None:
     check(postgis_template, story, JSON if is_text else MSGPACK)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_handover_at_full_size(template: Template, record_result: Callable[[str, dict[str, Any]], None]) -> None:
+    @given(story=stories(max_steps=60), is_text=st.booleans())
+    @settings(relaxed, max_examples=5000)
+    def hold(story: Story, is_text: bool) -> None:
+        check(template, story, JSON if is_text else MSGPACK)
+
+    FIGURES.clear()
+    hold()
+    record_result("agreement_handover", dict(FIGURES))
