@@ -92,7 +92,8 @@ def wait_until_ready(server: KilledProcess, http: httpx.Client) -> None:
             if http.get("/readyz").status_code == 200:
                 return
         except httpx.TransportError:
-            time.sleep(0.02)
+            pass  # it does not listen yet
+        time.sleep(0.02)
 
 
 def activity_pipe() -> tuple[int, BinaryIO]:
