@@ -112,3 +112,25 @@ def test_by_hand_gives_one_enter_and_one_leave(tmp_path: Path):
         ("2", "mike", "leave", "SYSTEM.Xidan"),
     ]
     assert "4 fixes gave 2 edges" in out
+
+
+def test_its_numbers_are_those_that_were_measured():
+    def figures(name: str):
+        return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))["figures"]
+
+    large = figures("connected_agents")["large"]
+    agents, publishing, ratio = large["with_agents"], large["without_agents"], large["without_to_with"]
+    expected = [
+        f"| {agents['memory']['per_connection_kib']['median']:.0f} KiB |",
+        f"| {agents['cpu']['server']['median']:.1%} |".replace("%", " %"),
+        f"| {publishing['cpu']['server']['median']:.1%}: ".replace("%", " %")
+        + f"{ratio['server_cpu']['median']:.1f} times as much |",
+        f"| {ratio['messages_while_driving']['median']:.1f} times fewer |",
+        f"| {agents['latency_ms']['heard_p50']['median']} ms, {agents['latency_ms']['heard_p99']['median']} ms |",
+    ]
+    for database, words in (("sqlite", "under {} kill -9"), ("postgis", "on PostGIS, {} kills")):
+        siege = figures(f"kill9_{database}")
+        assert (siege["notifications"], siege["lost"], siege["doubled"]) == (10_000, 0, 0)
+        expected.append(words.format(siege["kills_server"] + siege["kills_agents"]))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [words for words in expected if words not in readme] == []
