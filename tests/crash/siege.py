@@ -36,6 +36,7 @@ __all__ = ["Outcome", "Siege", "Size"]
 _LOOK_S = 0.02
 _BUSY_S = (0.004, 0.012, 0.04)  # a kill behind a sign of activity comes within so long
 _STARTING_S = 30.0
+_KILLS_AT_LEAST = 4  # of each process, if it lives long enough; then all may end in peace when the traces have ended
 _END_S = 120.0  # how long everything may take to be told, once the traces have ended
 
 
@@ -72,6 +73,7 @@ class Siege:
     _awake: dict[int, asyncio.Event] = field(default_factory=dict, repr=False)
     _devices: dict[int, KilledProcess] = field(default_factory=dict)
     _disturbances: int = 0
+    _end_s: float = 0.0
 
     def with_kills(self) -> Outcome:
         """The server and the devices are killed again and again."""
@@ -103,6 +105,7 @@ class Siege:
             began = time.monotonic()
             pace_s = self.size.seconds / self.scene.steps
             begin_s = time.time() + 0.5
+            self._end_s = begin_s + self.size.seconds
             stack.enter_context(self._started_devices(url, credentials, begin_s, pace_s))
             keys = {name: person.key for name, person in people.items()}
             read, repeated = asyncio.run(self._run(url, http, keys, begin_s, pace_s, disturb, may_be_unavailable))
@@ -221,7 +224,7 @@ class Siege:
                 killers.create_task(self._kill_devices(process, reader))
 
     async def _kill_server(self, http: httpx.Client) -> None:
-        while not self._devices_are_done():
+        while not self._devices_are_done() and self._has_time(self._server):
             if self.rng.random() < 0.85:  # else it may be killed while it starts
                 await asyncio.to_thread(wait_until_ready, self._server, http)
             await self._moment(self.size.server_lives_s, self._busy)
@@ -232,7 +235,7 @@ class Siege:
         await asyncio.to_thread(wait_until_ready, self._server, http)
 
     async def _kill_devices(self, process: KilledProcess, reader: int) -> None:
-        while process.ended_with is None:
+        while process.ended_with is None and self._has_time(process):
             await _seen(self._awake[reader], _STARTING_S)
             await self._moment(self.size.devices_live_s, self._busy_groups[reader])
             if process.ended_with is None and process.kill():
@@ -243,6 +246,10 @@ class Siege:
         await asyncio.sleep(self.rng.uniform(*lives_s))
         if self.rng.random() < 0.8 and await _seen(busy, 1.0):
             await asyncio.sleep(self.rng.uniform(0, self.rng.choice(_BUSY_S)))
+
+    def _has_time(self, process: KilledProcess) -> bool:
+        """A slow machine that is disturbed all the time would hardly come to an end."""
+        return time.time() < self._end_s or process.kills < _KILLS_AT_LEAST
 
     async def _await_devices(self) -> None:
         while not self._devices_are_done():  # noqa: ASYNC110 - a process ends without an event
