@@ -16,6 +16,7 @@ from server.cli.output import add_json_argument, print_json
 from server.settings import Settings, read_settings
 from server.store.engine import check_migrated, open_engine
 from server.store.migrate import upgrade
+from server.store.sole import sole_server
 from zones.errors import CallerError
 
 __all__ = ["AddressUnusable", "add_arguments", "run"]
@@ -46,9 +47,13 @@ def run(args: argparse.Namespace) -> int:
     from server.app import create_app  # the whole server: too much for `fencepost serve --help`
 
     app = create_app(settings)
-    with _listen(settings) as listener:
+    with sole_server(settings.database, lost=_stop_this_process), _listen(settings) as listener:
         _announce(settings.host, listener.getsockname()[1], as_json=args.json)
         return 0 if _serve(app, settings, listener) else 1
+
+
+def _stop_this_process() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _allow_connections() -> None:

@@ -7,9 +7,10 @@ FaultError
 └── NotRecorded           not_recorded            the commit failed: as far as we know nothing was written
 CallerError
 ├── DatabaseUrlInvalid    database_url_invalid
+├── DatabaseInUse         database_in_use         another server is running on it
 ├── UserExists            user_exists
-├── UserUnknown           user_unknown
-├── KeyUnknown            key_unknown
+├── NotFound
+│   └── KeyNotFound       key_not_found
 └── KeyLifetimeInvalid    key_lifetime_invalid
 """
 
@@ -17,6 +18,7 @@ from server.errors import NotFound
 from zones.errors import CallerError, FaultError
 
 __all__ = [
+    "DatabaseInUse",
     "DatabaseNotMigrated",
     "DatabaseUnreachable",
     "DatabaseUnsuitable",
@@ -46,6 +48,10 @@ class NotRecorded(FaultError):
 
 class DatabaseUrlInvalid(CallerError):
     code = "database_url_invalid"
+
+
+class DatabaseInUse(CallerError):
+    code = "database_in_use"
 
 
 class UserExists(CallerError):

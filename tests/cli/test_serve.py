@@ -72,6 +72,16 @@ def test_it_serves_from_postgis_too(postgis_url: str):
         assert process.returncode == 0
 
 
+@pytest.mark.slow
+def test_a_second_server_on_the_same_database_is_refused(sqlite_url: str):
+    with serving(sqlite_url) as (_, url):
+        done = run("serve", "--database", sqlite_url, "--port", "0")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("fencepost: Another server is running on the database sqlite:///")
+        assert done.stderr.count("\n") == 1
+        assert answer(f"{url}/readyz") == 200
+
+
 def test_without_upgrade_it_refuses_a_database_without_tables(sqlite_url: str):
     done = run("serve", "--database", sqlite_url, "--port", "0", "--no-upgrade")
     assert (done.returncode, done.stdout) == (1, "")
