@@ -60,12 +60,26 @@ def stories(draw: st.DrawFn, *, dwells: bool = False, max_steps: int = 24) -> St
         dwell_s = draw(st.sampled_from([0.0, 1.0, 5.0])) if dwells and tos is not Tos.EVERY else 0.0
         subscriptions.append(NewSubscription(f"s{number}", selector, tos, modes, dwell_s))
     fix = fixes(origin, late=draw(st.booleans()))
-    life = ["enrol", "enrol", "revoke", "wipe", "kill", "restart", "expire", "reopen", "cut", "connect", "connect"]
+    life = [
+        "arrive",
+        "arrive",
+        "enrol",
+        "revoke",
+        "wipe",
+        "kill",
+        "restart",
+        "expire",
+        "reopen",
+        "cut",
+        "connect",
+        "connect",
+    ]
     other = st.sampled_from([*life, "time"] if dwells else life)
     loss = st.tuples(st.just("connect"), st.integers(0, 5))
     zombie = st.tuples(st.just("zombie"), st.sampled_from(["fix", "connect", "wipe"]))
     steps = draw(st.lists(st.one_of(fix, fix, fix, other, other, loss, zombie), min_size=6, max_size=max_steps))
-    return Story(drawn, tuple(subscriptions), tuple(steps))
+    arrived = draw(st.sampled_from([(), ("arrive",), ("arrive",)]))
+    return Story(drawn, tuple(subscriptions), (*arrived, *steps))
 
 
 @dataclass
@@ -92,9 +106,11 @@ class Scene:
             self._fix(step)
         elif step[0] == "zombie":
             self._zombie(step[1])
-        elif step == "enrol":
+        elif step in ("enrol", "arrive"):
             self.phones.append(Phone(self.site, self.site.enrol(), self.codec))
             self.forks.append((0, {}))
+            if step == "arrive":
+                self.phones[-1].connect()
         elif step == "expire":
             self.site.clock.now += round(LEASE_S * 1000) + 1
         elif step == "reopen":
