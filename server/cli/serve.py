@@ -6,7 +6,8 @@ import os
 import resource
 import signal
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from fastapi import FastAPI
@@ -48,8 +49,11 @@ def run(args: argparse.Namespace) -> int:
 
     app = create_app(settings)
     with sole_server(settings.database, lost=_stop_this_process), _listen(settings) as listener:
-        _announce(settings.host, listener.getsockname()[1], as_json=args.json)
-        return 0 if _serve(app, settings, listener) else 1
+        server = uvicorn.Server(_config(app, settings))
+        with _stopped_by_signals(server):
+            _announce(settings.host, listener.getsockname()[1], as_json=args.json)
+            server.run(sockets=[listener])
+        return 0 if server.started else 1  # if not, uvicorn has logged why
 
 
 def _stop_this_process() -> None:
@@ -97,12 +101,8 @@ def _announce(host: str, port: int, *, as_json: bool) -> None:
         print(f"Fencepost is at {url}, the API docs at {url}/docs. Ctrl-C stops it.", flush=True)
 
 
-def _serve(app: FastAPI, settings: Settings, listener: socket.socket) -> bool:
-    """Whether it came as far as serving; if not, uvicorn has logged why."""
-    # uvicorn stops in order at either signal and then sends it to us again, for whoever else wants to know.
-    # Nobody does: an ordered stop is no failure.
-    before = {name: signal.signal(name, lambda *_: None) for name in (signal.SIGTERM, signal.SIGINT)}
-    config = uvicorn.Config(
+def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
         lifespan="on",
         ws="websockets-sansio",
@@ -113,10 +113,21 @@ def _serve(app: FastAPI, settings: Settings, listener: socket.socket) -> bool:
         server_header=False,
         timeout_graceful_shutdown=_GRACE_S,
     )
-    server = uvicorn.Server(config)
+
+
+@contextmanager
+def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """An ordered stop at either signal is no failure, whenever it comes.
+
+    While it serves, uvicorn listens to them itself, and at the end sends them again for whoever else wants to know.
+    """
+
+    def stop(_number: int, _frame: object) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        server.run(sockets=[listener])
+        yield
     finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
-    return server.started
+        for number, handler in before.items():
+            signal.signal(number, handler)

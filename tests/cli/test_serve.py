@@ -64,6 +64,15 @@ def test_it_migrates_serves_and_stops_in_order(sqlite_url: str, how: signal.Sign
         assert (process.returncode, out, err) == (0, "", "")
 
 
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_right_behind_the_announcement_stops_it_too(sqlite_url: str, how: signal.Signals):
+    for _ in range(3):
+        with serving(sqlite_url) as (process, _):
+            process.send_signal(how)
+            _, err = process.communicate(timeout=30)
+            assert (process.returncode, err) == (0, "")
+
+
 def test_it_serves_from_postgis_too(postgis_url: str):
     with serving(postgis_url) as (process, url):
         assert answer(f"{url}/readyz") == 200

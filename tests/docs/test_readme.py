@@ -31,7 +31,7 @@ _SHORT = {
 def make(*words: str) -> Iterator[subprocess.Popen[str]]:
     """`make` with these words; interrupted at the end if it still runs."""
     with subprocess.Popen(
-        ["make", *_HERE, *words],
+        ["make", "--no-print-directory", *_HERE, *words],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
