@@ -22,7 +22,8 @@ from zones.errors import RingHasSpike
 from zones.shapes import Point
 
 __all__ = [
-    "KINDS", "Pair", "draw_pair", "geometry_of", "moved", "reference_relation", "relation_of_matrix", "star",
+    "KINDS", "Pair", "draw_pair", "four_intersections", "geometry_of", "moved", "reference_relation",
+    "relation_of_matrix", "star",
 ]  # fmt: skip
 
 Pair = tuple[PlanarRegion, PlanarRegion]
@@ -54,6 +55,21 @@ def reference_relation(a: PlanarRegion, b: PlanarRegion) -> Relation:
     if (True, True) in faces:
         return Relation.OVERLAPS
     return Relation.MEETS if touch else Relation.DISJOINT
+
+
+def four_intersections(a: PlanarRegion, b: PlanarRegion) -> tuple[bool, bool, bool, bool]:
+    """Whether these are not empty: boundary and boundary, boundary and interior, interior and boundary, boundary and
+    exterior; the first of each is a's."""
+    edges_a, edges_b = _integer_edges(a, b)
+    sides: dict[bool, set[tuple[bool, bool]]] = {True: set(), False: set()}  # by whose boundary; of the other region
+    for walks_a, edges, others in ((True, edges_a, edges_b), (False, edges_b, edges_a)):
+        for edge in edges:
+            for first, last in pairwise(sorted({Fraction(0), Fraction(1)} | _cuts(edge, others))):
+                faces = _faces_beside(edge, (first + last) / 2, others)
+                sides[walks_a].add(((True,) in faces, (False,) in faces))
+    touch = any(_cuts(edge, edges_b) for edge in edges_a)
+    inside, outside = (True, False), (False, True)
+    return touch, inside in sides[True], inside in sides[False], outside in sides[True]
 
 
 def _integer_edges(*regions: PlanarRegion) -> list[list[IntEdge]]:
