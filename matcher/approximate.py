@@ -20,12 +20,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from matcher.errors import DensityInvalid, RegionNotSimple
 from matcher.planar import Box, PlanarRegion
 from matcher.relations import inverse
 from matcher.selector.tree import Relation
+from zones.errors import CallerError
 
-__all__ = ["MAX_POINTS", "WITNESSES", "Density", "Sampled", "Witnesses", "approximate_relation", "relate_sampled"]
+__all__ = [
+    "MAX_POINTS", "WITNESSES", "Density", "DensityInvalid", "RegionNotSimple", "Sampled", "Witnesses",
+    "approximate_relation", "relate_sampled",
+]  # fmt: skip
 
 _Floats = NDArray[np.float64]
 
@@ -33,6 +36,18 @@ MAX_POINTS = 1_000_000  # a hundred times what the publication uses; a region is
 
 _FIRST_POINTS = 32  # few at first, because most walks end early; then more and more, because each look costs
 _MOST_CELLS = 1 << 16  # of points times edges at a time: they stay in the cache
+
+
+class RegionNotSimple(CallerError):
+    """The approximate evaluator takes regions of one ring only; the exact one takes all."""
+
+    code = "region_not_simple"
+
+
+class DensityInvalid(CallerError):
+    """A density of points is negative or too high, or its universe has no extent."""
+
+    code = "density_invalid"
 
 
 class Density(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The errors of selectors, events and approximate relations. All are the caller's.
+"""The errors of selectors and events. All are the caller's.
 
     CallerError
     ├── SelectorError
@@ -7,8 +7,6 @@
     │   ├── SelectorTooDeep         selector_too_deep       32 levels of nesting
     │   ├── SelectorTooComplex      selector_too_complex    256 terms, 256 filters
     │   └── SelectorNotSupported    selector_not_supported  right, but not evaluated by this server
-    ├── RegionNotSimple             region_not_simple       holes or several parts, where only one ring will do
-    ├── DensityInvalid              density_invalid
     └── EventInvalid                event_invalid, and its kinds:
         ├── ReservedName                reserved_name
         ├── NameInvalid                 name_invalid
@@ -29,13 +27,11 @@ from typing import Any
 from zones.errors import CallerError
 
 __all__ = [
-    "DensityInvalid",
     "EventInvalid",
     "LocationInvalid",
     "LocationNotSupported",
     "NameInvalid",
     "NumberInvalid",
-    "RegionNotSimple",
     "ReservedName",
     "SelectorError",
     "SelectorInvalid",
@@ -134,15 +130,3 @@ class TextTooLong(EventInvalid):
     """The strings of an event are too long in all."""
 
     code = "text_too_long"
-
-
-class RegionNotSimple(CallerError):
-    """The approximate evaluator takes regions of one ring only; the exact one takes all."""
-
-    code = "region_not_simple"
-
-
-class DensityInvalid(CallerError):
-    """A density of points is negative or not finite, or its universe has no extent."""
-
-    code = "density_invalid"

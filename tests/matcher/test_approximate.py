@@ -10,8 +10,16 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matcher.approximate import MAX_POINTS, WITNESSES, Density, Sampled, approximate_relation, relate_sampled
-from matcher.errors import DensityInvalid, RegionNotSimple
+from matcher.approximate import (
+    MAX_POINTS,
+    WITNESSES,
+    Density,
+    DensityInvalid,
+    RegionNotSimple,
+    Sampled,
+    approximate_relation,
+    relate_sampled,
+)
 from matcher.planar import PlanarRegion, from_geometry, from_rings
 from matcher.relations import inverse, relate
 from matcher.selector.tree import Relation
