@@ -239,6 +239,16 @@ def test_the_orientation_near_a_line_is_exact(rng: Random) -> None:
         assert orientation(q, p, r) == -orientation(p, q, r) == orientation(r, q, p)
 
 
+def test_products_that_underflow_are_not_trusted() -> None:
+    """Both products are subnormal and each was rounded by more than the relative bound says; their order is wrong."""
+    p = float.fromhex("0x1.27d5d374b3dc8p-512"), float.fromhex("0x1.9555994bfceb8p-513")
+    q = float.fromhex("0x1.3bd93531bf4eap-513"), float.fromhex("0x1.b0c1536576c02p-514")
+    r = float.fromhex("0x1.f1cc8516e1636p-566"), 0.0
+    (px, py), (qx, qy), (rx, ry) = (tuple(map(Fraction, point)) for point in (p, q, r))
+    exact = (px - rx) * (qy - ry) - (py - ry) * (qx - rx)
+    assert orientation(p, q, r) == (exact > 0) - (exact < 0)
+
+
 # --- regions -----------------------------------------------------------------------------------------
 
 
