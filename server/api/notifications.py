@@ -16,10 +16,15 @@ from server.api.problems import problem
 from server.delivery.following import follow_notifications, poll_notifications
 from server.errors import CursorInvalid, Unauthenticated
 from server.node import Node
+from server.store.accounts import Account
+from zones.errors import FencepostError
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/v1", tags=["notifications"])
+
+_CLOSE_KEY_INVALID = 4401
+_CLOSE_TRY_AGAIN = 1013
 
 
 @router.get("/notifications", summary="Notifications behind a cursor; with Accept: text/event-stream as they come")
@@ -29,14 +34,14 @@ async def read_notifications(
     if "text/event-stream" in request.headers.get("accept", ""):
         start = _cursor(request.headers.get("last-event-id", after))
         return StreamingResponse(
-            _server_sent(node, caller.user_id, start),
+            _server_sent(node, caller, start),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
     cursor = _cursor(after)
     limit = max(1, min(limit, node.settings.max_page))
     wait_s = max(0.0, min(wait_s, node.settings.max_wait_s))
-    page = await poll_notifications(node, caller.user_id, cursor, limit, wait_s)
+    page = await poll_notifications(node, caller, cursor, limit, wait_s)
     return answer({"notifications": page, "next": page[-1]["offset"] if page else cursor})
 
 
@@ -50,7 +55,7 @@ async def stream(socket: WebSocket) -> None:
         await socket.send_denial_response(problem(refused))
         return
     await socket.accept()
-    sender = asyncio.create_task(_send_all(socket, node_of(socket), caller.user_id, after))
+    sender = asyncio.create_task(_send_all(socket, node_of(socket), caller, after))
     try:
         while (await socket.receive())["type"] != "websocket.disconnect":
             pass  # a subscriber has nothing to say
@@ -58,19 +63,24 @@ async def stream(socket: WebSocket) -> None:
         sender.cancel()
 
 
-async def _send_all(socket: WebSocket, node: Node, user_id: int, after: int) -> None:
+async def _send_all(socket: WebSocket, node: Node, caller: Account, after: int) -> None:
     with suppress(WebSocketDisconnect, RuntimeError):
-        async for page in follow_notifications(node, user_id, after):
+        try:
+            async for page in follow_notifications(node, caller.user_id, after, key_id=caller.key_id):
+                for notification in page:
+                    await socket.send_text(_json(notification))
+        except FencepostError as error:  # an open socket on which nothing ever came again would be worse
+            code = _CLOSE_KEY_INVALID if isinstance(error, Unauthenticated) else _CLOSE_TRY_AGAIN
+            await socket.close(code, error.code)
+
+
+async def _server_sent(node: Node, caller: Account, after: int) -> AsyncIterator[str]:
+    with suppress(FencepostError):  # it ends; whoever connects again is told why, and goes on where this stopped
+        async for page in follow_notifications(node, caller.user_id, after, key_id=caller.key_id):
+            if not page:
+                yield ": still here\n\n"
             for notification in page:
-                await socket.send_text(_json(notification))
-
-
-async def _server_sent(node: Node, user_id: int, after: int) -> AsyncIterator[str]:
-    async for page in follow_notifications(node, user_id, after):
-        if not page:
-            yield ": still here\n\n"
-        for notification in page:
-            yield f"id: {notification['offset']}\nevent: notification\ndata: {_json(notification)}\n\n"
+                yield f"id: {notification['offset']}\nevent: notification\ndata: {_json(notification)}\n\n"
 
 
 def _cursor(text: str) -> int:

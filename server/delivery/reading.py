@@ -1,7 +1,8 @@
 """Reading a subscriber's notifications, with privacy decided anew for each.
 
 Offsets have no gaps: what was withdrawn since it was recorded still takes its place, as `{offset, withdrawn}`. The
-grants are read in the same transaction as the notifications, so a revoked one stops the very next delivery.
+grants are read in the same transaction as the notifications, so a revoked one stops the very next delivery. How long
+a visit was says when it began: that is only for those who may know of the enter as well.
 """
 
 from typing import Any
@@ -15,6 +16,8 @@ from server.pubsub.loading import grant_from_row
 from server.store import models
 
 __all__ = ["read_notifications"]
+
+_OF_THE_ENTER = ("visit", "duration_s")
 
 
 def read_notifications(conn: Connection, user_id: int, after: int, limit: int) -> list[dict[str, Any]]:
@@ -35,7 +38,10 @@ def read_notifications(conn: Connection, user_id: int, after: int, limit: int) -
     for row in rows:
         request = Request(row.owner_id, user_id, Operation(row.operation))
         if decide(request, grants).allowed:
-            notifications.append({"offset": row.offset, **msgspec.json.decode(row.body)})
+            body = msgspec.json.decode(row.body)
+            if not decide(Request(row.owner_id, user_id, Operation.ENTER), grants).allowed:
+                body = {name: value for name, value in body.items() if name not in _OF_THE_ENTER}
+            notifications.append({"offset": row.offset, **body})
         else:
             notifications.append({"offset": row.offset, "withdrawn": True})
     return notifications

@@ -26,6 +26,7 @@ __all__ = [
     "add_user",
     "authenticate",
     "find_user",
+    "is_key_valid",
     "list_keys",
     "list_users",
     "revoke_key",
@@ -136,9 +137,19 @@ def authenticate(conn: Connection, key_text: str, now: Instant) -> Account | Non
     row = _find_key(conn, key_id)
     if not hmac.compare_digest(_hashed(secret), row.secret_hash if row else _NOBODY) or row is None:
         return None
-    if row.revoked is not None or (row.expires is not None and row.expires <= now):
+    if not _is_in_force(row.revoked, row.expires, now):
         return None
     return Account(row.user_id, row.name, row.is_admin, key_id)
+
+
+def is_key_valid(conn: Connection, key_id: str, now: Instant) -> bool:
+    """Whether a key that somebody came in with would still let them in."""
+    row = _find_key(conn, key_id)
+    return row is not None and _is_in_force(row.revoked, row.expires, now)
+
+
+def _is_in_force(revoked: Instant | None, expires: Instant | None, now: Instant) -> bool:
+    return revoked is None and (expires is None or expires > now)
 
 
 def _find_key(conn: Connection, key_id: str) -> Row[bytes, int | None, int | None, int, str, bool] | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from agent_sdk import Agent, CallbackSource
@@ -195,6 +195,30 @@ def test_a_stranger_can_not_tell_not_there_from_not_allowed(pair: Pair, live_ser
     same(grant, ask("DELETE", "/v1/privacy/grants/987654"), str(pair.grant), "987654")
     zones = stranger.done("GET", "/v1/zones", params={"owner": pair.shop.name})
     assert zones == stranger.done("GET", "/v1/zones", params={"owner": absent})
+
+
+def test_a_grant_for_leave_alone_does_not_say_when_the_visit_began(pair: Pair):
+    pair.move(2)
+    assert pair.shop.told()[1]["duration_s"] == 60
+    pair.mover.grant(pair.shop, "leave")
+    withdrawn, leave = pair.shop.told()
+    assert withdrawn == {"offset": 1, "withdrawn": True}
+    assert leave["mode"] == "leave"
+    assert not leave.keys() & {"visit", "duration_s"}
+
+
+def test_a_revoked_key_ends_the_streams_it_has_opened(pair: Pair, live_server: LiveServer):
+    pair.move()
+    with streaming(pair.shop, 0) as socket, server_sent(pair.shop) as events:
+        socket.recv(timeout=10)
+        next(events)
+        live_server.revoke_key(pair.shop)
+        pair.move()
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(timeout=10)
+        assert list(events) == []
+    assert closed.value.rcvd is not None
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4401, "key_invalid")
 
 
 async def test_the_device_shows_its_own_user_what_is_addressed_to_them(live_server: LiveServer):

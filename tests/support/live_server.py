@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 from sqlalchemy import create_engine, inspect, text
 
-from server.store.accounts import add_key, add_user
+from server.store.accounts import add_key, add_user, revoke_key
 from server.store.engine import for_writing, open_engine
 
 __all__ = ["LiveServer", "Person", "serving"]
@@ -107,6 +107,15 @@ class LiveServer:
         finally:
             engine.dispose()
         return Person(name, key, self.url, self.http)
+
+    def revoke_key(self, person: Person) -> None:
+        """As `fencepost keys revoke` does it: in the database, behind the server's back."""
+        engine = open_engine(self.database)
+        try:
+            with engine.connect() as conn, for_writing(conn).begin():
+                revoke_key(conn, person.key.split("_")[1], now=_CREATED)
+        finally:
+            engine.dispose()
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every table."""
