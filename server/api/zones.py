@@ -1,6 +1,7 @@
 """/v1/zones: create, read, change, delete and import zones."""
 
 import asyncio
+import re
 from typing import Any
 
 import msgspec
@@ -105,12 +106,15 @@ def _parse_import(document: Any, owner: str, name_from: str) -> tuple[list[NewZo
     return zones, renamed
 
 
+_is_version = re.compile(r"[0-9]{1,18}").fullmatch
+
+
 def _expected(request: Request) -> int | None:
     """If-Match: change only the version the caller has seen."""
     text = request.headers.get("if-match")
     if text is None:
         return None
-    if not text.strip('"').isdecimal():
+    if not _is_version(text.strip('"')):
         raise OptionInvalid("If-Match is not a version as ETag gave it.", hint='Send for example If-Match: "3".')
     return int(text.strip('"'))
 

@@ -186,6 +186,13 @@ def test_a_wrong_key_is_refused(live_server: LiveServer, people: dict[str, Perso
     refused(live_server, stranger, method, path, json.dumps(_EVENT).encode(), 401, "key_invalid")
 
 
+@pytest.mark.parametrize("version", ['"soon"', '"' + "9" * 5000 + '"', "9" * 19, ""])
+def test_a_version_that_is_none_is_refused(people: dict[str, Person], version: str):
+    circle = shape("Circle", center=[1, 1], radius_m=5)
+    answer = people["mike"].ask("PUT", "/v1/zones/mike.HOME", circle, headers={"If-Match": version})
+    assert (answer.status_code, answer.json()["code"]) == (400, "option_invalid")
+
+
 def test_an_event_of_an_object_with_an_agent_is_refused(live_server: LiveServer):
     owner = live_server.user("owner")
     owner.enrol()
