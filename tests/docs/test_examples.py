@@ -60,7 +60,13 @@ def _start(folder: Path, name: str, *arguments: str, **environ: str) -> subproce
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_listen_to_ctrl_c,
     )
+
+
+def _listen_to_ctrl_c() -> None:
+    """What a shell starts in the background ignores it, and so would everything that is started from there."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _run(folder: Path, name: str, *arguments: str, **environ: str) -> tuple[str, str]:
