@@ -144,6 +144,8 @@ def _readable(node: Node, caller: Account, owner: str, after: int, limit: int) -
         .order_by(models.Zone.id)
         .limit(limit)
     )
+    if "\0" in owner:  # which no name has, and PostgreSQL takes in no text
+        return []
     if owner:
         query = query.where(models.User.folded == fold(owner))
     with node.engine.connect() as conn:

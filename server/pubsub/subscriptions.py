@@ -41,6 +41,8 @@ class NewSubscription(msgspec.Struct, frozen=True):
 def put_subscription(work: Work, account: Account, new: NewSubscription) -> tuple[SubscriptionEntry, bool]:
     """Create it or change it; answers the subscription and whether it is new. Repeating a call changes nothing."""
     _check_name(new.name)
+    for option, text in (("selector", new.selector), ("purpose", new.purpose)):
+        _check_text(option, text)
     service = _service(new)
     selector = parse_selector(new.selector)
     require_supported(selector)
@@ -105,6 +107,11 @@ def _check_name(name: str) -> None:
             hint="Choose a short one, for example van7-xidan.",
             option="id",
         )
+
+
+def _check_text(option: str, text: str) -> None:
+    if "\0" in text:  # PostgreSQL takes it in no text
+        raise OptionInvalid(f"The {option} has a NUL character in it.", hint="Leave it out.", option=option)
 
 
 def _service(new: NewSubscription) -> Service:

@@ -43,7 +43,7 @@ class Work:
     def user_id(self, name: str) -> int | None:
         """The user of that name; users are added straight to the store, so the world may not know them yet."""
         known = self.world.user_id(name)
-        if known is None:
+        if known is None and "\0" not in name:  # which no name has, and PostgreSQL takes in no text
             row = self.conn.execute(
                 select(User.id, User.name, User.last_offset).where(User.folded == fold(name))
             ).first()

@@ -104,12 +104,22 @@ SUBSCRIPTIONS: dict[str, tuple[Any, int, str]] = {
     "unknown field": ({"selector": "(mike) within (anna.HOME)", "color": "red"}, 400, "body_invalid"),
     "dwell true": ({"selector": "(mike) within (anna.HOME)", "dwell_s": True}, 400, "body_invalid"),
     "dwell below 0": ({"selector": "(mike) within (anna.HOME)", "dwell_s": -1}, 400, "option_invalid"),
+    "a NUL in the selector": ({"selector": "(mike) within (anna.HOME) AND p = '\0'"}, 400, "option_invalid"),
+    "a NUL in the purpose": ({"selector": "(mike) within (anna.HOME)", "purpose": "\0"}, 400, "option_invalid"),
+    "a NUL in a set's owner": ({"selector": "(mike) within ('\0'.*)"}, 400, ""),
     "dwell NaN": (raw('{"selector": "(mike) within (anna.HOME)", "dwell_s": NaN}'), 400, "body_invalid"),
     "unknown tos": ({"selector": "(mike) within (anna.HOME)", "tos": "often"}, 400, "body_invalid"),
 }
 
 OTHERS: dict[str, tuple[str, str, str, Any, int, str]] = {
     "grant to nobody": ("mike", "POST", "/v1/privacy/grants", {"who": "nobody", "operations": ["enter"]}, 404, ""),
+    "grant to a NUL": ("mike", "POST", "/v1/privacy/grants", {"who": "\0", "operations": ["enter"]}, 404, ""),
+    "import for a NUL": (
+        "mike", "POST", "/v1/zones:import?owner=%00",
+        {"type": "FeatureCollection", "features": [
+            {"type": "Feature", "id": "good", "properties": {},
+             "geometry": {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}},
+        ]}, 404, "zone_not_found"),
     "grant of nonsense": ("mike", "POST", "/v1/privacy/grants", {"who": "anna", "operations": ["fly"]}, 400, ""),
     "grant, unknown field": (
         "mike", "POST", "/v1/privacy/grants", {"who": "anna", "operations": ["enter"], "for": 1}, 400, "body_invalid"),
@@ -191,6 +201,10 @@ def test_a_version_that_is_none_is_refused(people: dict[str, Person], version: s
     circle = shape("Circle", center=[1, 1], radius_m=5)
     answer = people["mike"].ask("PUT", "/v1/zones/mike.HOME", circle, headers={"If-Match": version})
     assert (answer.status_code, answer.json()["code"]) == (400, "option_invalid")
+
+
+def test_nobody_has_a_name_with_a_nul_in_it(people: dict[str, Person]):
+    assert people["mike"].done("GET", "/v1/zones?owner=%00")["items"] == []
 
 
 def test_an_event_of_an_object_with_an_agent_is_refused(live_server: LiveServer):
