@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 from pydantic import Field
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from server.errors import BodyInvalid, BodyTooLarge
@@ -26,10 +26,13 @@ async def read_json(request: Request, max_bytes: int) -> Any:
 
 async def read_body(request: Request, max_bytes: int, kind: type[T]) -> T:
     raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > max_bytes:
-            raise BodyTooLarge(f"The body has more than {max_bytes} bytes.", hint="Send it in smaller parts.")
+    try:
+        async for chunk in request.stream():
+            raw += chunk
+            if len(raw) > max_bytes:
+                raise BodyTooLarge(f"The body has more than {max_bytes} bytes.", hint="Send it in smaller parts.")
+    except ClientDisconnect:  # nobody reads the answer, but it is no fault of ours
+        raise BodyInvalid("The body broke off.", hint="Send it again.") from None
     try:
         return msgspec.json.decode(bytes(raw), type=kind)
     except msgspec.ValidationError as error:

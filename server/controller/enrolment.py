@@ -53,7 +53,6 @@ class AgentIdentity(msgspec.Struct, frozen=True):
 
 def invite(work: Work, account: Account, oid: str) -> Invitation:
     """Make a token with which a device can become the object's agent. Until then nothing changes."""
-    work.tx.touch()
     entry = object_for_owner(work, account, oid)
     token = f"fpt_{secrets.token_urlsafe(24)}"
     expires = work.now + _TOKEN_LIFE_S * 1000
@@ -84,6 +83,14 @@ def enrol(work: Work, token: str, secret_sha256: str) -> Enrolled:
             "The enrolment token is wrong, used or more than 15 minutes old.",
             hint="Ask for a new one: POST /v1/agents.",
         )
+    credential_hash = bytes.fromhex(secret_sha256)
+    taken = select(models.Agent.id).where(
+        models.Agent.credential_hash == credential_hash, models.Agent.object_id != found.object_id
+    )
+    if work.conn.scalar(taken) is not None:
+        raise OptionInvalid(
+            "The secret is that of another agent.", hint="Make a new one for each enrolment.", option="secret_sha256"
+        )
     work.tx.touch()
     _end(work, found.object_id)
     lease_until = work.now + round(work.settings.lease_s * 1000)
@@ -94,7 +101,7 @@ def enrol(work: Work, token: str, secret_sha256: str) -> Enrolled:
             status="active",
             token_hash=None,
             token_expires=None,
-            credential_hash=bytes.fromhex(secret_sha256),
+            credential_hash=credential_hash,
             lease_until=lease_until,
         )
     )

@@ -56,7 +56,9 @@ class Controller:
         self._node.metrics.sessions.inc()
         try:
             if previous is not None:
-                await previous.end(CLOSE_REPLACED, "session_replaced", "Another connection of this agent took over.")
+                # Beside this one: a device that lost its network has left a socket behind that takes no more bytes.
+                sentence = "Another connection of this agent took over."
+                self._start(previous.end(CLOSE_REPLACED, "session_replaced", sentence))
             await live.run()
         finally:
             if self._live.get(agent.agent_id) is live:

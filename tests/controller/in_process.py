@@ -16,7 +16,7 @@ from server.store.accounts import add_key, add_user
 from server.store.engine import for_writing, open_engine
 from server.store.migrate import upgrade
 
-__all__ = ["LEASE_S", "Agent", "Clock", "connected", "done", "serving", "subscribe"]
+__all__ = ["LEASE_S", "Agent", "Clock", "connected", "done", "reconnected", "serving", "subscribe"]
 
 LEASE_S = 3600.0
 
@@ -40,6 +40,8 @@ class _Socket:
     def __init__(self):
         self.coming, self.going = asyncio.Queue(), asyncio.Queue()
         self.vanished = False
+        self.takes_bytes = asyncio.Event()  # cleared, it is a peer that does not read and whose buffers are full
+        self.takes_bytes.set()
         self._ended = False
 
     async def receive(self):
@@ -47,6 +49,7 @@ class _Socket:
         return {"type": "websocket.disconnect"} if frame is None else {"type": "websocket.receive", "text": frame}
 
     async def send_text(self, frame):
+        await self.takes_bytes.wait()
         if self._ended:
             raise RuntimeError('Cannot call "send" once a close message has been sent.')
         if self.vanished:
@@ -118,6 +121,13 @@ async def connected(app, mike, clock, *, after=None):
     token = (await done(mike.post("/v1/agents", json={"oid": "mike"})))["token"]
     body = {"token": token, "secret_sha256": "0" * 64}
     number = (await done(mike.post("/v1/agents/enrol", json=body)))["agent"]
+    async with reconnected(app, number, clock, after=after) as agent:
+        yield agent
+
+
+@asynccontextmanager
+async def reconnected(app, number, clock, *, after=None):
+    """A connection of an agent that is enrolled already."""
     entry = app.state.node.world.object("mike")
     socket = _Socket()
     identity = AgentIdentity(number, entry.id, entry.owner_id)

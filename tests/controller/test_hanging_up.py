@@ -9,7 +9,7 @@ from agent_sdk.protocol.messages import Bye, Report, ReportItem
 from matcher.once import Mode
 from server.bus.bus import notifications_of
 from server.store.engine import open_engine
-from tests.controller.in_process import Clock, connected, serving, subscribe
+from tests.controller.in_process import Clock, connected, reconnected, serving, subscribe
 
 
 @pytest.fixture
@@ -41,6 +41,16 @@ async def test_a_plan_for_an_agent_that_has_just_vanished_leaves_no_trace_in_the
         await agent.session
     gc.collect()
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_an_agent_comes_back_although_the_socket_it_left_behind_takes_no_more_bytes(sqlite_url, clock):
+    async with serving(sqlite_url, clock) as (app, mike), connected(app, mike, clock) as before:
+        before.socket.takes_bytes.clear()
+        async with reconnected(app, before.number, clock) as agent:
+            assert agent.plan.items
+        before.socket.takes_bytes.set()
+        bye = await before.hear()
+        assert (type(bye), bye.code) == (Bye, "session_replaced")
 
 
 async def test_notifications_that_cant_be_read_end_the_session_so_that_they_are_asked_for_again(sqlite_url, clock):

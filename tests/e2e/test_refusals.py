@@ -1,8 +1,11 @@
 """Bad input gets a problem document with a clear sentence, and changes nothing: every table is compared."""
 
+import hashlib
 import json
+import socket
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.e2e.conftest import LiveServer, Person
@@ -205,6 +208,27 @@ def test_a_version_that_is_none_is_refused(people: dict[str, Person], version: s
 
 def test_nobody_has_a_name_with_a_nul_in_it(people: dict[str, Person]):
     assert people["mike"].done("GET", "/v1/zones?owner=%00")["items"] == []
+
+
+def test_the_secret_of_another_agent_is_refused(live_server: LiveServer):
+    owner = live_server.user("owner")
+    tokens = [owner.done("POST", "/v1/agents", {"oid": f"{owner.name}/{name}"})["token"] for name in ("van", "bus")]
+    secret = hashlib.sha256(owner.name.encode()).hexdigest()
+    owner.done("POST", "/v1/agents/enrol", {"token": tokens[0], "secret_sha256": secret})
+    body = {"token": tokens[1], "secret_sha256": secret}
+    refused(live_server, owner, "POST", "/v1/agents/enrol", body, 400, "option_invalid")
+
+
+def test_a_body_that_breaks_off_leaves_no_trace_in_the_log(live_server: LiveServer):
+    owner = live_server.user("owner")
+    before = live_server.dump()
+    address = httpx.URL(live_server.url)
+    with socket.create_connection((address.host, address.port), timeout=10) as caller:
+        head = f"POST /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {owner.key}\r\n"
+        caller.sendall(f'{head}Content-Length: 100\r\n\r\n{{"ts": 1'.encode())
+        caller.shutdown(socket.SHUT_WR)
+        caller.recv(1)  # the server has seen the end; `serving` finds no traceback when it stops
+    assert live_server.dump() == before
 
 
 def test_an_event_of_an_object_with_an_agent_is_refused(live_server: LiveServer):
