@@ -61,6 +61,7 @@ __all__ = [
     "check_filters",
     "inline_zones",
     "named_oids",
+    "negates_places",
     "require_supported",
     "subjects",
     "zone_refs",
@@ -144,6 +145,12 @@ def zone_refs(selector: Selector) -> tuple[ZoneRef, ...]:
 def named_oids(selector: Selector) -> tuple[str, ...]:
     """Every object named in a spatial term, as written, in the order of writing."""
     return _distinct(oid for term in _spatial_terms(selector) for oid in _written_oids(term))
+
+
+def negates_places(selector: Selector) -> bool:
+    """Whether a binding can become true because its object is no longer somewhere."""
+    terms = (term for each in _filters(selector) for term in each.terms)
+    return any(term.negated and isinstance(term.node, _Spatial) for term in terms)
 
 
 def require_supported(selector: Selector) -> None:

@@ -11,7 +11,7 @@ from matcher.once import Mode, Tos
 from server.api.access import Caller, TheNode
 from server.api.bodies import RowId, answer, described, read_body
 from server.controller.plans import obstacle
-from server.errors import SubscriptionNotFound
+from server.errors import OptionInvalid, SubscriptionNotFound
 from server.pubsub.subscriptions import NewSubscription, delete_subscription, put_subscription
 from server.pubsub.work import Work
 from server.pubsub.world import SubscriptionEntry
@@ -43,6 +43,8 @@ _EXAMPLE = {"selector": "('acme/van7') within (SYSTEM.Xidan)", "tos": "once"}
 )
 async def write_subscription(name: str, request: Request, caller: Caller, node: TheNode) -> Response:
     body = await read_body(request, node.settings.max_body_bytes, SubscriptionBody)
+    if body.id not in (None, name):
+        raise OptionInvalid("The body has another id than the address.", hint="Leave it out of the body.", option="id")
     new = NewSubscription(
         name=name,
         selector=body.selector,

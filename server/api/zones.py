@@ -47,7 +47,7 @@ def list_zones(caller: Caller, node: TheNode, owner: str = "", limit: int = 100,
     return answer({"items": [_shown(zone) for zone in page], "next": page[-1].id if more else None})
 
 
-@router.get("/zones/{name}", summary="Read a zone")
+@router.get("/zones/{name:path}", summary="Read a zone")
 def read_zone(name: str, caller: Caller, node: TheNode) -> Response:
     wanted = parse_zone_name(name)
     zone = _find(node, caller, wanted)
@@ -56,7 +56,9 @@ def read_zone(name: str, caller: Caller, node: TheNode) -> Response:
     return answer(_shown(zone), ETag=f'"{zone.version}"')
 
 
-@router.put("/zones/{name}", summary="Create or change a zone", openapi_extra=described(ZoneBody, example=_EXAMPLE))
+@router.put(
+    "/zones/{name:path}", summary="Create or change a zone", openapi_extra=described(ZoneBody, example=_EXAMPLE)
+)
 async def write_zone(name: str, request: Request, caller: Caller, node: TheNode) -> Response:
     body = await read_body(request, node.settings.max_body_bytes, ZoneBody)
     new = NewZone(
@@ -70,7 +72,7 @@ async def write_zone(name: str, request: Request, caller: Caller, node: TheNode)
     return answer(_shown(zone), 201 if is_new else 200, ETag=f'"{zone.version}"')
 
 
-@router.delete("/zones/{name}", status_code=204, summary="Delete a zone")
+@router.delete("/zones/{name:path}", status_code=204, summary="Delete a zone")
 async def remove_zone(name: str, request: Request, caller: Caller, node: TheNode) -> Response:
     await node.run(delete_zone, caller, parse_zone_name(name), expected_version=_expected(request))
     return Response(status_code=204)

@@ -14,6 +14,7 @@ from server.errors import GrantNotFound, OptionInvalid, UserNotFound
 from server.pubsub.work import Work
 from server.store import models
 from server.store.accounts import Account
+from zones.names import shown
 
 __all__ = ["add_grant", "remove_grant"]
 
@@ -22,7 +23,7 @@ def add_grant(work: Work, account: Account, who: str, operations: Iterable[Opera
     wanted = frozenset(operations)
     who_id = work.user_id(who)
     if who_id is None or who_id == work.world.system_id:
-        raise UserNotFound(f"There is no user '{who}'.", hint="Check the spelling of the name.", who=who)
+        raise UserNotFound(f"There is no user {shown(who)}.", hint="Check the spelling of the name.")
     if not wanted:
         raise OptionInvalid("A grant without operations allows nothing.", hint="Name at least one, for example enter.")
     if who_id == account.user_id:

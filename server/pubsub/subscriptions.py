@@ -25,6 +25,7 @@ from zones.validation import check_shape
 __all__ = ["NewSubscription", "delete_subscription", "put_subscription"]
 
 _MAX_NAME = 100
+_MAX_PURPOSE = 1000
 
 
 class NewSubscription(msgspec.Struct, frozen=True):
@@ -43,6 +44,10 @@ def put_subscription(work: Work, account: Account, new: NewSubscription) -> tupl
     _check_name(new.name)
     for option, text in (("selector", new.selector), ("purpose", new.purpose)):
         _check_text(option, text)
+    if len(new.purpose) > _MAX_PURPOSE:
+        raise OptionInvalid(
+            f"The purpose has more than {_MAX_PURPOSE} characters.", hint="Say it shortly.", option="purpose"
+        )
     service = _service(new)
     selector = parse_selector(new.selector)
     require_supported(selector)
@@ -159,7 +164,7 @@ def _may_name(work: Work, account: Account, ref: ZoneRef) -> bool:
 
 
 def _check_privacy(work: Work, account: Account, selector: Selector, service: Service) -> None:
-    operations = needed_operations(service)
+    operations = needed_operations(service, selector)
     for oid in named_oids(selector):
         owner_id = work.user_id(parse_oid(oid).owner)
         if owner_id is None or not all(work.world.allows(owner_id, account.user_id, op) for op in operations):

@@ -12,7 +12,7 @@ import msgspec
 from matcher.evaluation import Rule
 from matcher.events import Event
 from matcher.once import Instant, Mode, OnceState, Service, Tos
-from matcher.selector.binding import bind, inline_zones, subjects
+from matcher.selector.binding import bind, inline_zones, negates_places, subjects
 from matcher.selector.tree import InlineZone, NamedZone, Selector, ZoneSet, ZoneTag
 from privacy.decisions import decide
 from privacy.policies import Grant, Operation, Request
@@ -61,10 +61,12 @@ class SubscriptionEntry:
     changed: Instant
     subjects: frozenset[str] | None = None
     inline: dict[str, InlineZone] = field(default_factory=dict)
+    needed: tuple[Operation, ...] = ()
 
     def __post_init__(self) -> None:
         self.subjects = subjects(self.selector)
         self.inline = inline_zones(self.selector)
+        self.needed = needed_operations(self.service, self.selector)
 
 
 @dataclass
@@ -87,10 +89,16 @@ class AgentEntry:
     capabilities: frozenset[str] | None = None  # as its last hello said; None before its first since our start
 
 
-def needed_operations(service: Service) -> tuple[Operation, ...]:
-    """What a grant has to allow for a subscription with this type of service."""
+def needed_operations(service: Service, selector: Selector) -> tuple[Operation, ...]:
+    """What a grant has to allow for a subscription with this type of service.
+
+    With NOT an enter tells that the object has left, and a leave that it has come: who may know one of them does not
+    get the other one that way.
+    """
     if service.tos is Tos.EVERY:
         return (Operation.POSITION,)
+    if negates_places(selector):
+        return (Operation.ENTER, Operation.LEAVE)
     if service.tos is Tos.FIRST:
         return (Operation.ENTER,)
     return tuple(OPERATION_OF[mode] for mode in service.modes)
@@ -277,7 +285,7 @@ class World:
     def allows_all(self, owner_id: int, subscription: SubscriptionEntry) -> bool:
         """Whether the owner permits everything that this subscription's type of service needs."""
         asker_id = subscription.subscriber_id
-        return all(self.allows(owner_id, asker_id, op) for op in needed_operations(subscription.service))
+        return all(self.allows(owner_id, asker_id, op) for op in subscription.needed)
 
     def covers(self, zone_id: str, point: Point) -> bool:
         inline = self._inline.get(zone_id)

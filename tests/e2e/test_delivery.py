@@ -207,6 +207,22 @@ def test_a_grant_for_leave_alone_does_not_say_when_the_visit_began(pair: Pair):
     assert not leave.keys() & {"visit", "duration_s"}
 
 
+@pytest.mark.parametrize("selector", ["NOT ({0}) within ({1})", "(*) within (SYSTEM.*) OR NOT ({0}) within ({1})"])
+@pytest.mark.parametrize(("granted", "options"), [("enter", {"tos": "first"}), ("leave", {"modes": ["leave"]})])
+def test_not_does_not_turn_a_grant_for_one_edge_into_the_other(
+    pair: Pair, selector: str, granted: str, options: dict[str, Any]
+):
+    pair.mover.grant(pair.shop, granted)
+    negated = selector.format(pair.mover.name, f"{pair.shop.name}.DOOR")
+    answer = pair.shop.ask("PUT", "/v1/subscriptions/not", {"selector": negated, **options})
+    assert (answer.status_code, answer.json()["code"]) == (404, "object_not_found")
+
+    everybody = negated.replace(f"({pair.mover.name})", "(*)")
+    pair.shop.subscribe("not", everybody, **options)
+    pair.move(4)
+    assert [each for each in pair.shop.told() if each.get("subscription") == "not"] == []
+
+
 def test_a_revoked_key_ends_the_streams_it_has_opened(pair: Pair, live_server: LiveServer):
     pair.move()
     with streaming(pair.shop, 0) as socket, server_sent(pair.shop) as events:

@@ -107,6 +107,8 @@ SUBSCRIPTIONS: dict[str, tuple[Any, int, str]] = {
     "unknown field": ({"selector": "(mike) within (anna.HOME)", "color": "red"}, 400, "body_invalid"),
     "dwell true": ({"selector": "(mike) within (anna.HOME)", "dwell_s": True}, 400, "body_invalid"),
     "dwell below 0": ({"selector": "(mike) within (anna.HOME)", "dwell_s": -1}, 400, "option_invalid"),
+    "another id": ({"selector": "(mike) within (anna.HOME)", "id": "other"}, 400, "option_invalid"),
+    "a purpose too long": ({"selector": "(mike) within (anna.HOME)", "purpose": "x" * 1001}, 400, "option_invalid"),
     "a NUL in the selector": ({"selector": "(mike) within (anna.HOME) AND p = '\0'"}, 400, "option_invalid"),
     "a NUL in the purpose": ({"selector": "(mike) within (anna.HOME)", "purpose": "\0"}, 400, "option_invalid"),
     "a NUL in a set's owner": ({"selector": "(mike) within ('\0'.*)"}, 400, ""),
@@ -116,6 +118,8 @@ SUBSCRIPTIONS: dict[str, tuple[Any, int, str]] = {
 
 OTHERS: dict[str, tuple[str, str, str, Any, int, str]] = {
     "grant to nobody": ("mike", "POST", "/v1/privacy/grants", {"who": "nobody", "operations": ["enter"]}, 404, ""),
+    "grant to a long name": (
+        "mike", "POST", "/v1/privacy/grants", {"who": "x" * 100_000, "operations": ["enter"]}, 404, "user_not_found"),
     "grant to a NUL": ("mike", "POST", "/v1/privacy/grants", {"who": "\0", "operations": ["enter"]}, 404, ""),
     "import for a NUL": (
         "mike", "POST", "/v1/zones:import?owner=%00",

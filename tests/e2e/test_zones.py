@@ -78,3 +78,12 @@ def test_the_pages_of_the_api_docs_load_nothing_from_elsewhere(live_server: Live
     for part in parts:
         assert part.startswith("/"), part
         assert live_server.http.get(part).status_code == 200
+
+
+def test_a_zone_with_a_slash_in_its_name_can_be_read_and_deleted(live_server: LiveServer):
+    mike = live_server.user("mike")
+    mike.done("POST", "/v1/zones:import", features("Hall A/B"))
+    path = f"/v1/zones/{mike.name}.Hall%20A%2FB"
+    assert mike.done("GET", path)["name"] == {"owner": mike.name, "local": "Hall A/B"}
+    mike.done("DELETE", path)
+    assert mike.ask("GET", path).status_code == 404
