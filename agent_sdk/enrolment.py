@@ -71,9 +71,14 @@ def _refusal(error: urllib.error.HTTPError) -> tuple[str]:
 
 def http_url(url: str) -> str:
     """The server's base URL for HTTP, without a trailing slash; ws and wss are understood too."""
-    parts = urlsplit(url)
-    scheme = {"http": "http", "https": "https", "ws": "http", "wss": "https"}.get(parts.scheme)
-    if scheme is None or not parts.netloc:
+    try:
+        parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")
+        is_usable = bool(parts.hostname) and parts.port != 0 and url.isprintable()
+    except ValueError:  # brackets without an end, a port that is none, a label that is too long
+        is_usable = False
+    scheme = {"http": "http", "https": "https", "ws": "http", "wss": "https"}.get(parts.scheme) if is_usable else None
+    if scheme is None:
         raise UrlInvalid(f"The server's URL '{url}' is not one.", hint="Write it like https://fencepost.example.com.")
     path = parts.path.rstrip("/").removesuffix("/v1/agent")
     return urlunsplit((scheme, parts.netloc, path, "", ""))

@@ -2,7 +2,7 @@
 
 import argparse
 
-from server.cli.database import add_database_argument, database_of
+from server.cli.database import add_database_argument, database_errors, database_of
 from server.cli.output import add_json_argument, print_json
 from server.store.engine import REVISION, parse_database_url
 from server.store.migrate import upgrade
@@ -19,7 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     url = database_of(args)
-    upgrade(url)
+    with database_errors():
+        upgrade(url)
     where = parse_database_url(url).render_as_string(hide_password=True)
     if args.json:
         print_json({"database": where, "revision": REVISION})

@@ -77,12 +77,12 @@ class _NoRedirects(HTTPRedirectHandler):
 
 class Client:
     def __init__(self, url: str, key: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        host = _host(url)
+        if not host:
             raise ServerUrlInvalid(f"'{url}' is not the URL of a server.", hint=f"Write it as {_DEFAULT_URL}.")
         self._url = url.rstrip("/")
         self._key = key
-        self._opener = _opener(parts.hostname)
+        self._opener = _opener(host)
 
     def call(
         self,
@@ -135,6 +135,18 @@ class Client:
             raise ServerUnreachable(
                 f"What answers at {self._url} is not a Fencepost server.", hint="Check the URL."
             ) from None
+
+
+def _host(url: str) -> str | None:
+    """The host that the URL names; None if it is no URL of a server."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        host.encode("idna")
+        is_usable = parts.scheme in ("http", "https") and url.isprintable() and parts.port != 0
+    except ValueError:  # brackets without an end, a port that is none, a label that is too long
+        return None
+    return host if is_usable else None
 
 
 def _opener(host: str) -> OpenerDirector:

@@ -51,7 +51,7 @@ def _batches(args: argparse.Namespace) -> Iterator[list[Any]]:
         yield [_parsed(args.event, "The event")]
         return
     name = "stdin" if args.file == "-" else args.file
-    with sys.stdin if args.file == "-" else open(args.file, encoding="utf-8") as file:
+    with sys.stdin if args.file == "-" else open(args.file, encoding="utf-8", errors="surrogateescape") as file:
         batch = []
         for number, line in enumerate(file, 1):
             if line.strip():
@@ -65,6 +65,7 @@ def _batches(args: argparse.Namespace) -> Iterator[list[Any]]:
 
 def _parsed(text: str, what: str) -> Any:
     try:
+        text.encode()  # what is not UTF-8 came in as surrogates
         return json.loads(text)
     except (ValueError, RecursionError):
         raise EventUnreadable(f"{what} is not JSON.", hint="Write one JSON object, on one line.") from None

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import uvicorn
 from fastapi import FastAPI
 
-from server.cli.database import add_database_argument
+from server.cli.database import add_database_argument, database_errors
 from server.cli.output import add_json_argument, print_json
 from server.settings import Settings, read_settings
 from server.store.engine import check_migrated, open_engine
@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     if args.verbose:
         logging.getLogger("fencepost").setLevel(logging.INFO)
     _allow_connections()
-    _prepare_database(settings, may_upgrade=not args.no_upgrade)
+    with database_errors():
+        _prepare_database(settings, may_upgrade=not args.no_upgrade)
     from server.app import create_app  # the whole server: too much for `fencepost serve --help`
 
     app = create_app(settings)

@@ -417,8 +417,9 @@ def test_two_agents_do_not_share_a_state_file(tmp_path):
 
 
 def test_bad_urls_credentials_and_subprotocols_are_said_at_once():
-    with pytest.raises(UrlInvalid):
-        Agent("fencepost.example", CREDENTIAL)
+    for bad in ("fencepost.example", "http://", "http://[::1", "http://x:port", f"http://{'x' * 70}.example"):
+        with pytest.raises(UrlInvalid):
+            Agent(bad, CREDENTIAL)
     for bad in ("", "fpk_1_x", "fpa_7", "fpa__x", "fpa_7_ü"):
         with pytest.raises(CredentialInvalid):
             Agent("http://localhost", bad)

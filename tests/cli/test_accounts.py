@@ -110,3 +110,11 @@ def test_people_get_a_table(database: str, capsys: pytest.CaptureFixture[str]):
     head, row = capsys.readouterr().out.splitlines()
     assert head.split() == ["name", "admin", "created"]
     assert row.startswith("SYSTEM  no ")
+
+
+@pytest.mark.parametrize("command", [["db", "upgrade"], ["serve", "--port", "0"]])
+def test_a_database_that_can_not_be_written_is_one_sentence(command: list[str], capsys: pytest.CaptureFixture[str]):
+    assert main([*command, "--database", "/dev/null"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("fencepost: The database")
+    assert said.count("\n") == 1

@@ -204,7 +204,11 @@ def test_a_server_that_is_not_there_is_named(
     assert "fencepost serve" in err
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x", "nonsense"])
+@pytest.mark.parametrize("url", [
+        "localhost:8000", "ftp://x", "nonsense", "http://", "http://[::1", "http://x:port", "http://x\ny",
+        f"http://{'x' * 70}.example",
+    ],
+)  # fmt: skip
 def test_a_url_that_is_none_is_refused(peer: Peer, url: str, capsys: pytest.CaptureFixture[str]):
     assert main(["grants", "list", "--url", url]) == 1
     assert "is not the URL of a server" in capsys.readouterr().err
@@ -261,6 +265,14 @@ def test_an_event_that_is_not_json_is_not_sent(
     assert main(["publish", "{"] if how == "argument" else ["publish", "--file", str(file)]) == 1
     said = capsys.readouterr().err
     assert said.startswith("fencepost: The event is not JSON." if how == "argument" else "fencepost: Line 2 of ")
+    assert peer.requests == []
+
+
+def test_a_file_that_is_not_utf_8_is_not_sent(peer: Peer, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "trace.jsonl"
+    file.write_bytes(b'{"ts": 1}\n\xff\xfe\n')
+    assert main(["publish", "--file", str(file)]) == 1
+    assert capsys.readouterr().err.startswith("fencepost: Line 2 of ")
     assert peer.requests == []
 
 
