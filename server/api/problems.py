@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from server.store.errors import DatabaseUnreachable
 from zones.errors import FaultError, FencepostError
 
 __all__ = ["DESCRIBED", "install", "problem", "status_of"]
@@ -71,6 +72,9 @@ def status_of(error: FencepostError) -> int:
 
 def problem(error: FencepostError) -> Response:
     status = status_of(error)
+    if isinstance(error, DatabaseUnreachable):  # its own sentence says where the store is: nothing for strangers
+        _log.error("database_unreachable: %s", error.sentence)
+        return _response(status, error.code, "The server's store does not answer.", "Try again later.")
     return _response(status, error.code, error.sentence, error.hint or "The API is described under /docs.")
 
 

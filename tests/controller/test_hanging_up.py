@@ -53,6 +53,17 @@ async def test_an_agent_comes_back_although_the_socket_it_left_behind_takes_no_m
         assert (type(bye), bye.code) == (Bye, "session_replaced")
 
 
+async def test_strangers_are_not_told_where_the_store_is_that_does_not_answer(sqlite_url, clock):
+    async with serving(sqlite_url, clock) as (app, mike):
+        nowhere = open_engine("sqlite:////no/such/folder/fencepost.db")
+        with patch.object(app.state.node, "engine", nowhere):
+            for path in ("/readyz", "/v1/zones", "/v1/notifications"):
+                answer = await mike.get(path)
+                assert (answer.status_code, answer.json()["code"]) == (503, "database_unreachable")
+                assert "folder" not in answer.text
+        nowhere.dispose()
+
+
 async def test_notifications_that_cant_be_read_end_the_session_so_that_they_are_asked_for_again(sqlite_url, clock):
     async with serving(sqlite_url, clock) as (app, mike), connected(app, mike, clock, after=0) as agent:
         node = app.state.node
