@@ -6,9 +6,11 @@ lock, so that an agent never sees a difference to a plan it does not hold.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
+import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agent_sdk.errors import ProtocolViolation, ReportGap
@@ -37,6 +39,7 @@ __all__ = ["Controller"]
 
 _log = logging.getLogger("fencepost.controller")
 _CLOSE_TRY_AGAIN = 1013
+_NOTIFY_BYTES = 1024 * 1024  # in one frame, unless a single notification is larger: devices bound what they take
 
 
 class Controller:
@@ -194,8 +197,8 @@ class _LiveSession:
     async def _pump_notifications(self, after: int) -> None:
         async with self._beside_run():
             async for page in follow_notifications(self._node, self.agent.owner_id, after):
-                if page:
-                    await self._send(Notify(tuple(page)))
+                for portion in _portions(page):
+                    await self._send(Notify(portion))
 
     @asynccontextmanager
     async def _beside_run(self) -> AsyncIterator[None]:
@@ -232,3 +235,18 @@ class _LiveSession:
         except WebSocketDisconnect:
             self._closed = True
             raise
+
+
+def _portions(page: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], ...]]:
+    """The page in parts of which each fits into a frame."""
+    portion: list[dict[str, Any]] = []
+    size = 0
+    for notification in page:
+        more = len(msgspec.json.encode(notification))
+        if portion and size + more > _NOTIFY_BYTES:
+            yield tuple(portion)
+            portion, size = [], 0
+        portion.append(notification)
+        size += more
+    if portion:
+        yield tuple(portion)

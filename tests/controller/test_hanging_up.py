@@ -5,11 +5,12 @@ from unittest.mock import patch
 
 import pytest
 
+from agent_sdk.protocol.codec import JSON
 from agent_sdk.protocol.messages import Bye, Report, ReportItem
 from matcher.once import Mode
 from server.bus.bus import notifications_of
 from server.store.engine import open_engine
-from tests.controller.in_process import Clock, connected, reconnected, serving, subscribe
+from tests.controller.in_process import Clock, connected, done, reconnected, serving, subscribe
 
 
 @pytest.fixture
@@ -62,6 +63,21 @@ async def test_strangers_are_not_told_where_the_store_is_that_does_not_answer(sq
                 assert (answer.status_code, answer.json()["code"]) == (503, "database_unreachable")
                 assert "folder" not in answer.text
         nowhere.dispose()
+
+
+async def test_many_large_notifications_come_in_frames_that_a_device_takes(sqlite_url, clock):
+    async with serving(sqlite_url, clock) as (app, mike):
+        every = {"selector": "('mike/van') within (mike.HOME)", "tos": "every"}
+        await done(mike.put("/v1/subscriptions/every", json=every))
+        event = {"oid": "mike/van", "loc": [10.5, 50.5], "text": "x" * 15_000}
+        await done(mike.post("/v1/events", json=[{**event, "ts": 1_700_000_000_000 + n} for n in range(200)]))
+        async with connected(app, mike, clock, after=0) as agent:
+            offsets = []
+            while len(offsets) < 200:
+                frame = await agent.hear()
+                assert len(JSON.encode(frame)) < 2 * 1024 * 1024
+                offsets += [each["offset"] for each in frame.notifications]
+        assert offsets == list(range(1, 201))
 
 
 async def test_notifications_that_cant_be_read_end_the_session_so_that_they_are_asked_for_again(sqlite_url, clock):
