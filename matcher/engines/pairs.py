@@ -218,22 +218,26 @@ def relate_edges(a, rings_a, box_a, b, rings_b, box_b):
 
 
 @njit(inline="always", cache=True)
-def _meeting(a, near_a, b, box_a):
-    """-1 if two edges properly cross, 1 if some touch and none cross, 0 if there is no contact at all."""
+def _meeting(a, near_a, b):
+    """-1 if two edges properly cross, 1 if some touch and none cross, 0 if there is no contact at all.
+
+    Edge by edge of a, along the rings of b: the side of a vertex is found once for the two edges it belongs to.
+    """
     result = 0
-    for j in range(b.shape[0]):
-        bx0, by0, bx1, by1 = b[j, 0], b[j, 1], b[j, 2], b[j, 3]
-        left, right = min(bx0, bx1), max(bx0, bx1)
-        low, high = min(by0, by1), max(by0, by1)
-        if right < box_a[0] or left > box_a[2] or high < box_a[1] or low > box_a[3]:
-            continue
-        for i in near_a:
-            ax0, ay0, ax1, ay1 = a[i, 0], a[i, 1], a[i, 2], a[i, 3]
-            if max(ax0, ax1) < left or min(ax0, ax1) > right or max(ay0, ay1) < low or min(ay0, ay1) > high:
-                continue
-            b0 = side(ax0, ay0, ax1, ay1, bx0, by0)
+    for i in near_a:
+        ax0, ay0, ax1, ay1 = a[i, 0], a[i, 1], a[i, 2], a[i, 3]
+        left, right = min(ax0, ax1), max(ax0, ax1)
+        low, high = min(ay0, ay1), max(ay0, ay1)
+        x, y = np.nan, np.nan
+        b1 = 0
+        for j in range(b.shape[0]):
+            bx0, by0, bx1, by1 = b[j, 0], b[j, 1], b[j, 2], b[j, 3]
+            b0 = b1 if bx0 == x and by0 == y else side(ax0, ay0, ax1, ay1, bx0, by0)
             b1 = side(ax0, ay0, ax1, ay1, bx1, by1)
+            x, y = bx1, by1
             if b0 * b1 > 0:
+                continue
+            if max(bx0, bx1) < left or min(bx0, bx1) > right or max(by0, by1) < low or min(by0, by1) > high:
                 continue
             a0 = side(bx0, by0, bx1, by1, ax0, ay0)
             a1 = side(bx0, by0, bx1, by1, ax1, ay1)
@@ -257,7 +261,7 @@ def pair_holds(relation, a, rings_a, box_a, near_a, b, rings_b, box_b):
 
     `near_a` are the edges of a that may meet b's box, at least one.
     """
-    contacts = _meeting(a, near_a, b, box_a)
+    contacts = _meeting(a, near_a, b)
     if contacts < 0:
         return relation == OVERLAPS
     if contacts == 0:
