@@ -55,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help(sys.stderr)
             return 2
         code: int = args.run(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # as it is when the caller has closed it
+            sys.stdout.flush()
         return code
     except SystemExit as leaving:  # argparse, after it has said why
         return leaving.code if isinstance(leaving.code, int) else 0 if leaving.code is None else 1
@@ -68,6 +69,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(
             f"Install fencepost[{command.extra}] to use `fencepost {name}`: the package {package} is missing here."
         )
+    except UnicodeEncodeError:
+        return _fail("An argument has bytes in it that are not UTF-8.")
     except BrokenPipeError:
         # Whoever read our output has had enough; Python would complain once more when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,6 +2,7 @@
 
 import json
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +111,13 @@ def test_people_get_a_table(database: str, capsys: pytest.CaptureFixture[str]):
     head, row = capsys.readouterr().out.splitlines()
     assert head.split() == ["name", "admin", "created"]
     assert row.startswith("SYSTEM  no ")
+
+
+def test_a_name_that_is_not_utf_8_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    database = str(tmp_path / "fencepost.db")
+    assert main(["db", "upgrade", "--database", database]) == 0
+    assert main(["keys", "add", "\udcff", "--database", database]) == 1
+    assert capsys.readouterr().err == "fencepost: An argument has bytes in it that are not UTF-8.\n"
 
 
 @pytest.mark.parametrize("command", [["db", "upgrade"], ["serve", "--port", "0"]])
