@@ -50,8 +50,8 @@ def _batches(args: argparse.Namespace) -> Iterator[list[Any]]:
     if args.file is None:
         yield [_parsed(args.event, "The event")]
         return
-    name = "stdin" if args.file == "-" else args.file
-    with sys.stdin if args.file == "-" else open(args.file, encoding="utf-8", errors="surrogateescape") as file:
+    name, source = ("stdin", sys.stdin.fileno()) if args.file == "-" else (args.file, args.file)
+    with open(source, encoding="utf-8", errors="surrogateescape", closefd=source is args.file) as file:
         batch = []
         for number, line in enumerate(file, 1):
             if line.strip():

@@ -5,6 +5,8 @@ The server here answers from a list; that the real one understands these request
 
 import gzip
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -282,3 +284,10 @@ def test_an_explanation_is_a_table_of_bindings(peer: Peer, capsys: pytest.Captur
     assert main(["subscriptions", "explain", "s"]) == 0
     assert capsys.readouterr().out.split() == [*binding, *binding.values()]
     assert peer.requests[0][:2] == ("GET", "/v1/subscriptions/s/explain")
+
+
+def test_input_that_is_not_utf_8_is_refused_in_words(peer: Peer):
+    command = [sys.executable, "-m", "server.cli.main", "publish", "--file", "-"]
+    done = subprocess.run(command, input=b'{"ts": "\xff"}\n', capture_output=True, check=False, timeout=60)
+    assert (done.returncode, peer.requests) == (1, [])
+    assert done.stderr == b"fencepost: Line 1 of stdin is not JSON. Write one JSON object, on one line.\n"
