@@ -1,0 +1,1 @@
+"""The forwarding table: many predicates matched at once by bitsets of violated filters. Never imported on a device."""
