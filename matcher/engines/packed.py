@@ -33,6 +33,7 @@ __all__ = ["PackedTree"]
 
 _LEAF = 8  # entries in a leaf, and children of a node
 _HILBERT_BITS = 16
+_NONE_SKIPPED = np.empty(0, np.uint64)
 
 
 class PackedTree:
@@ -48,8 +49,11 @@ class PackedTree:
     def __len__(self) -> int:
         return self._size
 
-    def search(self, region: EdgeRegion) -> np.ndarray:
-        """The ids of the constraints that hold for this region, in no order."""
+    def search(self, region: EdgeRegion, skipped: np.ndarray = _NONE_SKIPPED) -> np.ndarray:
+        """The ids of the constraints that hold for this region, in no order.
+
+        `skipped` has a bit for each id, 64 to a word; of one that is set the search may say anything.
+        """
         found = np.empty(self._size, np.int32)
         count = 0
         half = self._across
@@ -57,13 +61,13 @@ class PackedTree:
             count = _search_across(
                 region.edges, region.rings, region.box, half.scale, half.boxes, half.levels, half.entry_boxes,
                 half.ids, half.relations, half.edges, half.edge_starts, half.rings, half.ring_starts,
-                half.disjoint_ids, half.disjoint_before, half.contains_ids, half.contains_before, found, count,
+                half.disjoint_ids, half.disjoint_before, half.contains_ids, half.contains_before, skipped, found, count,
             )  # fmt: skip
         half = self._around
         if half.size:
             count = _search_around(
                 region.edges, region.rings, region.box, half.boxes, half.levels, half.entry_boxes, half.ids,
-                half.relations, half.edges, half.edge_starts, half.rings, half.ring_starts, found, count,
+                half.relations, half.edges, half.edge_starts, half.rings, half.ring_starts, skipped, found, count,
             )  # fmt: skip
         return found[:count]
 
@@ -178,7 +182,7 @@ def _copy(found, count, ids, start, end):
 @njit(cache=True, nogil=True)
 def _search_across(
     edges, rings, box, scale, boxes, levels, entry_boxes, ids, relations, all_edges, edge_starts, all_rings,
-    ring_starts, disjoint_ids, disjoint_before, contains_ids, contains_before, found, count,
+    ring_starts, disjoint_ids, disjoint_before, contains_ids, contains_before, skipped, found, count,
 ):  # fmt: skip
     # A cross product of numbers up to `scale` rounds by less than this, with much to spare.
     slack = 1e-14 * max(scale, max(max(abs(box[0]), abs(box[1])), max(abs(box[2]), abs(box[3]))))
@@ -220,6 +224,8 @@ def _search_across(
                 depth += 1
             continue
         for entry in range(node * _LEAF, min((node + 1) * _LEAF, size)):
+            if len(skipped) and (skipped[ids[entry] >> 6] >> np.uint64(ids[entry] & 63)) & np.uint64(1):
+                continue
             relation = relations[entry]
             ex0, ey0 = entry_boxes[entry, 0], entry_boxes[entry, 1]
             ex1, ey1 = entry_boxes[entry, 2], entry_boxes[entry, 3]
@@ -265,7 +271,7 @@ def _search_across(
 @njit(cache=True, nogil=True)
 def _search_around(
     edges, rings, box, boxes, levels, entry_boxes, ids, relations, all_edges, edge_starts, all_rings, ring_starts,
-    found, count,
+    skipped, found, count,
 ):  # fmt: skip
     size = len(ids)
     height = len(levels) - 1
@@ -284,6 +290,8 @@ def _search_around(
                 depth += 1
             continue
         for entry in range(node * _LEAF, min((node + 1) * _LEAF, size)):
+            if len(skipped) and (skipped[ids[entry] >> 6] >> np.uint64(ids[entry] & 63)) & np.uint64(1):
+                continue
             ex0, ey0 = entry_boxes[entry, 0], entry_boxes[entry, 1]
             ex1, ey1 = entry_boxes[entry, 2], entry_boxes[entry, 3]
             relation = relations[entry]

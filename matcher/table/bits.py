@@ -111,15 +111,21 @@ def count_up(counts, filters):
         counts[filters[i]] += 1
 
 
+@njit(inline="always", cache=True)
+def _count(word):
+    """How many bits are set, without a branch."""
+    word -= (word >> _ONE) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
 @njit(cache=True, nogil=True)
 def size_of(out, among):
     """How many of these are not excluded."""
     count = 0
     for i in range(len(among)):
-        word = ~out[i] & among[i]
-        while word:
-            word &= word - _ONE
-            count += 1
+        count += _count(~out[i] & among[i])
     return count
 
 
@@ -134,10 +140,7 @@ def remaining(out, owners):
     """The owners of the filters that are not excluded, each once: the filters of an owner lie side by side."""
     count = 0
     for i in range(len(out)):
-        word = ~out[i]
-        while word:
-            word &= word - _ONE
-            count += 1
+        count += _count(~out[i])
     found = np.empty(count, np.int32)  # of the right size at once: an array that grows makes the loop slow
     count = 0
     last = -1
