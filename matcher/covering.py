@@ -8,6 +8,9 @@ Regions are compared by composition. With C1 = (rel1, R1) and C2 = (rel2, R2) an
 one of the relations compose(rel2, relation of R2 and R1) to R1. If rel1 is the only one, C1 covers C2; if it is none
 of them, they conflict. The relation of R2 and R1 must be the exact one. X may have holes and parts; of regions R1
 and R2 that do nothing is said, as the table was verified without them.
+
+Of tests of other classes than those of `matcher.constraints` (a table takes new kinds) it is only known that equal ones
+cover each other: they may be about the same values as any other test.
 """
 
 from collections.abc import Callable
@@ -37,33 +40,33 @@ def covers(one: Constraint, other: Constraint, evaluate: Evaluate = relate) -> b
     """Whether `one` holds wherever `other` does. `evaluate` must be exact; it is an argument to be remembered."""
     if one.attribute != other.attribute:
         return False
-    if isinstance(one.test, PresentTest) and one.test.present:
-        return other.test != PresentTest(False)
-    if type(one.test) is not type(other.test):
-        return False
-    return _COVERS[type(one.test)](one.test, other.test, evaluate)
+    kind, other_kind = type(one.test), type(other.test)
+    if kind is other_kind:
+        return _COVERS.get(kind, _is_same)(one.test, other.test, evaluate)
+    return one.test == PresentTest(True) and other_kind in _COVERS
 
 
 def conflicts(one: Constraint, other: Constraint, evaluate: Evaluate = relate) -> bool:
     """Whether there is no value for which both hold."""
-    if one.attribute != other.attribute:
+    kind, other_kind = type(one.test), type(other.test)
+    if one.attribute != other.attribute or kind not in _COVERS or other_kind not in _COVERS:
         return False
-    if isinstance(one.test, PresentTest) or isinstance(other.test, PresentTest):
+    if kind is PresentTest or other_kind is PresentTest:
         return _needs_a_value(one.test) != _needs_a_value(other.test)
-    if type(one.test) is not type(other.test):
+    if kind is not other_kind:
         return True  # a value has one type
-    return _CONFLICTS[type(one.test)](one.test, other.test, evaluate)
+    return _CONFLICTS[kind](one.test, other.test, evaluate)
 
 
 def _needs_a_value(test: Test) -> bool:
     return not isinstance(test, PresentTest) or test.present
 
 
-def _is_same(one: BoolTest | PresentTest, other: BoolTest | PresentTest, evaluate: Evaluate) -> bool:
+def _is_same(one: Test, other: Test, evaluate: Evaluate) -> bool:
     return one == other
 
 
-def _is_other(one: BoolTest, other: BoolTest, evaluate: Evaluate) -> bool:
+def _is_other(one: Test, other: Test, evaluate: Evaluate) -> bool:
     return one != other
 
 

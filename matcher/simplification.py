@@ -86,10 +86,11 @@ def simplify(filters: Predicate, evaluate: Evaluate = relate, *, keeps_unknown: 
             dropped.append(Dropped(Rule.CONFLICT, index, each, clash))
             continue
         left[index] = _without_redundant(index, each, known, dropped)
+    names = {index: frozenset(constraint.attribute for constraint in each) for index, each in left.items()}
     # From the end, so that of two that say the same the first stays.
     for index in reversed(list(left)):
         for other, candidate in left.items():
-            if other != index and _matches_more(candidate, left[index], known):
+            if other != index and names[other] <= names[index] and _matches_more(candidate, left[index], known):
                 dropped.append(Dropped(Rule.REDUNDANT_FILTER, index, filters[index], candidate))
                 del left[index]
                 break
@@ -110,7 +111,7 @@ def format_constraint(constraint: Constraint) -> str:
         return f"{name} IS {'NOT ' if test.present else ''}NULL"
     if isinstance(test, RegionTest):
         return f"{name} {test.relation} (a region of {test.region.vertex_count} corners)"
-    return _format_string(name, test)
+    return _format_string(name, test) if isinstance(test, StringTest) else f"{name} {test}"
 
 
 def _format_string(name: str, test: StringTest) -> str:

@@ -4,6 +4,7 @@ from collections import Counter
 from itertools import product
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -187,6 +188,26 @@ def test_nothing_is_said_of_regions_with_holes_unless_they_are_the_same() -> Non
     assert conflicts(area("inside", ring), area("meets", ring))
 
 
+class EvenTest(msgspec.Struct, frozen=True):
+    """Of a kind that a table may have been taught."""
+
+    even: bool
+
+
+def test_of_tests_of_a_new_kind_only_equal_ones_are_known_to_cover() -> None:
+    even, odd = x(EvenTest(True)), x(EvenTest(False))
+    assert covers(even, x(EvenTest(True)))
+    others = [number("= 2"), string("=", "a"), x(PresentTest(True)), x(PresentTest(False)), odd]
+    for other in others:
+        assert not covers(even, other)
+        assert not covers(other, even)
+        assert not conflicts(even, other)
+        assert not conflicts(other, even)
+    made = simplify(((even, number("> 1"), even, number("> 2")),))
+    assert made.filters == ((even, number("> 2")),)
+    assert [each.why for each in made.dropped] == ["x EvenTest(even=True) says it already.", "x > 2.0 says it already."]
+
+
 @given(randoms)
 @settings(max_examples=60)
 def test_covers_and_conflicts_are_true_of_every_value(rng: Random) -> None:
@@ -324,7 +345,7 @@ def draw_predicate(rng: Random, regions: list[PlanarRegion]) -> Predicate:
 
 
 @given(randoms)
-@settings(max_examples=250)
+@settings(max_examples=150)
 def test_no_event_is_matched_by_less_or_by_more(rng: Random) -> None:
     regions = [each for _ in range(3) for each in draw_pair(rng)] + [box(0, 0, 4, 4), box(1, 1, 2, 2), box(2, 0, 6, 6)]
     for _ in range(5):
