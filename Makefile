@@ -18,8 +18,8 @@ demo: .venv/server.stamp ## run the server and 50 devices; options go into ARGS=
 test: tests-prerequisites check ## format, lint, types and all tests; installs what they need
 	$(BIN)/pytest $(ARGS)
 
-test-fast: tests-prerequisites ## the inner loop: tests that are not slow
-	$(BIN)/pytest -m "not slow and not long" $(ARGS)
+test-fast: tests-prerequisites ## the inner loop: tests that are not slow, two at a time
+	$(BIN)/pytest -n 2 -m "not slow and not long" $(ARGS)
 
 test-long: tests-prerequisites ## the full sizes of the promises; writes benchmarks/results/*.json
 	FENCEPOST_FULL=1 $(BIN)/pytest -m long $(ARGS)

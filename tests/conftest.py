@@ -20,6 +20,15 @@ settings.register_profile("full", deadline=None, max_examples=1000, print_blob=T
 settings.load_profile("full" if _FULL else "seeded")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The inner loop keeps to SQLite: what runs on PostGIS is slow."""
+    for item in items:
+        assert isinstance(item, pytest.Function)
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if "postgis" in parameters or not {"postgis_url", "postgis_server"}.isdisjoint(item.fixturenames):
+            item.add_marker("slow")
+
+
 @pytest.fixture(scope="session")
 def full_size() -> bool:
     """True under `make test-long`: use the sizes of the promises, not the reduced ones."""

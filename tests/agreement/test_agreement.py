@@ -146,6 +146,7 @@ def test_server_device_and_plain_words_tell_the_same(template: Template, story: 
     check(template, story)
 
 
+@pytest.mark.slow
 @given(story=stories())
 @settings(relaxed, max_examples=30)
 def test_a_server_that_dies_after_every_step_tells_the_same(template: Template, story: Story) -> None:

@@ -181,6 +181,7 @@ def check(template: Template, history: tuple[Any, ...], is_text: bool) -> None:
         pair.check()
 
 
+@pytest.mark.slow
 @given(history=histories(), is_text=st.booleans())
 @settings(relaxed, max_examples=100)
 def test_an_edit_tells_nobody_and_meets_the_next_event(
@@ -270,6 +271,7 @@ def check_alternation(site: Site, history: tuple[Any, ...]) -> None:
             assert leave["visit"] == enter["id"]
 
 
+@pytest.mark.slow
 @given(history=absences())
 @settings(relaxed, max_examples=100)
 def test_edges_alternate_when_the_device_was_away_during_edits(template: Template, history: tuple[Any, ...]) -> None:

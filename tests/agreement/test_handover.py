@@ -282,12 +282,14 @@ def replay(plain: Plain, name: str, target: str, edges: list[tuple[Mode, Event]]
             plain._tell(binding, mode, fix.ts, fix, visit=state.visit, duration_s=duration_s)
 
 
+@pytest.mark.slow
 @given(story=stories(), is_text=st.booleans())
 @settings(relaxed, max_examples=200)
 def test_edges_stay_one_sequence_whoever_evaluates(template: Template, story: Story, is_text: bool) -> None:
     check(template, story, JSON if is_text else MSGPACK)
 
 
+@pytest.mark.slow
 @given(story=stories(dwells=True))
 @settings(relaxed, max_examples=60)
 def test_edges_alternate_when_dwells_are_handed_over(template: Template, story: Story) -> None:

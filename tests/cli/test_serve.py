@@ -64,6 +64,7 @@ def test_it_migrates_serves_and_stops_in_order(sqlite_url: str, how: signal.Sign
         assert (process.returncode, out, err) == (0, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_right_behind_the_announcement_stops_it_too(sqlite_url: str, how: signal.Signals):
     for _ in range(3):
@@ -112,6 +113,7 @@ def test_a_setting_that_can_not_work_is_one_sentence(sqlite_url: str):
     assert done.stderr.startswith("fencepost: FENCEPOST_LEASE_S is 'soon'")
 
 
+@pytest.mark.slow
 def test_the_command_line_and_the_server_work_together(sqlite_url: str, tmp_path: Path):
     """Zones in and out, a grant, a subscription and an agent, by the commands alone."""
     assert run("db", "upgrade", "--database", sqlite_url).returncode == 0

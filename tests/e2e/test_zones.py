@@ -5,6 +5,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import LiveServer
 
 _SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]}
@@ -58,6 +60,7 @@ def test_two_features_that_fold_to_one_name_are_refused_together(live_server: Li
     assert mike.done("GET", "/v1/zones", params={"owner": mike.name})["items"] == []
 
 
+@pytest.mark.slow
 def test_a_real_file_is_imported_and_paged_through(live_server: LiveServer, shared_data: Path):
     mike = live_server.user("mike")
     raw = gzip.decompress((shared_data / "zones_communes_rhone.geojson.gz").read_bytes())

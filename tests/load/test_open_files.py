@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.sources import ROOT
 
 
+@pytest.mark.slow
 def test_a_server_raises_its_own_limit_of_open_files(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "server.cli.main", "serve", "--port", "0", "--json"]
     command += ["--database", f"sqlite:///{tmp_path / 'fencepost.db'}"]

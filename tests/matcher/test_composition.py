@@ -77,6 +77,7 @@ def cells(rng: Random) -> PlanarRegion:
             return from_geometry(translate(shapely.union_all(chosen), *rng.choices((0, 0, 1), k=2)))
 
 
+@pytest.mark.slow
 def test_regions_with_holes_and_parts_keep_to_the_table_and_use_most_of_it(full_size: bool) -> None:
     rng = Random(43)
     seen: set[tuple[Relation, Relation, Relation]] = set()

@@ -83,6 +83,7 @@ def on_small_grid(rng: Random) -> PlanarRegion:
     return moved(made, lambda x, y: (x + dx, y + dy))
 
 
+@pytest.mark.slow
 def test_no_entry_of_the_table_could_be_left_out(full_size: bool) -> None:
     """Each relation of boxes that is called possible is seen, for simple regions and for all."""
     rng = Random(5)
@@ -167,6 +168,7 @@ def check_structure(tree: CrTree[int]) -> int:
     return root.level
 
 
+@pytest.mark.slow
 @given(randoms, st.integers(4, 12))
 @settings(max_examples=40)
 def test_any_sequence_of_changes_finds_what_a_look_at_each_finds(rng: Random, max_entries: int) -> None:
@@ -284,6 +286,7 @@ def test_areas_that_overflow_or_vanish_do_no_harm(size: float) -> None:
 # --- with an approximate evaluator -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("halo", [True, False])
 def test_where_it_differs_from_a_look_at_each_the_evaluator_was_wrong_and_the_tree_is_right(halo: bool) -> None:
     approximate = partial(approximate_relation, density=Density(50, (0.0, 0.0, 100.0, 100.0)), halo=halo)

@@ -344,6 +344,7 @@ def draw_predicate(rng: Random, regions: list[PlanarRegion]) -> Predicate:
     return tuple(tuple(draw() for _ in range(rng.choice(sizes))) for _ in range(rng.randrange(6)))
 
 
+@pytest.mark.slow
 @given(randoms)
 @settings(max_examples=150)
 def test_no_event_is_matched_by_less_or_by_more(rng: Random) -> None:
