@@ -4,8 +4,11 @@ A filter settles nearly all cases with one multiplication more than the plain fo
 without rounding, as an expansion: a sum of doubles that do not overlap, whose largest part has the sign of the whole.
 The midpoint of two points need not be a double; its side is the sign of a sum of two determinants, and is exact too.
 
-Exact means: as long as no product over- or underflows, which coordinates between 1e-70 and 1e70 (or 0) never do.
+Products of coordinates between 1e-70 and 1e70 (or 0) never over- or underflow. With others, one float from 0 for
+example, the sum is made of integers that are wide enough for the products of any two doubles.
 """
+
+import math
 
 import numpy as np
 from numba import njit
@@ -15,6 +18,12 @@ __all__ = ["midpoint_above", "midpoint_side", "side"]
 _FILTER = 3.3306690738754716e-16  # (3 + 16 eps) eps, the bound of the rounding of the plain determinant
 _SPLITTER = 134217729.0  # 2**27 + 1
 _PARTS = 16  # of one determinant
+_UNDERFLOW = 1e-300  # far more than what products that underflow have lost
+_LEAST, _MOST = 1e-70, 1e70  # in between, nothing under- or overflows
+
+_LIMB_BITS = 32
+_LIMBS = 140
+_POINT = 71 * _LIMB_BITS  # the bit that is worth 1; the least product is worth 2**-2252, the largest below 2**2048
 
 
 @njit(inline="always", cache=True)
@@ -75,8 +84,66 @@ def _sign(parts, count):
     return 0
 
 
+@njit(inline="always", cache=True)
+def _is_tame(value):
+    return value == 0.0 or _LEAST <= abs(value) <= _MOST
+
+
+@njit(cache=True)
+def _accumulate(limbs, a, b, sign):
+    """Add a product to a wide integer, whatever its size."""
+    if a == 0.0 or b == 0.0:
+        return
+    fraction, exponent = math.frexp(a)
+    whole_a, place = np.int64(fraction * 2.0**53), exponent - 53
+    fraction, exponent = math.frexp(b)
+    whole_b, place = np.int64(fraction * 2.0**53), place + exponent - 53
+    if whole_a < 0:
+        whole_a, sign = -whole_a, -sign
+    if whole_b < 0:
+        whole_b, sign = -whole_b, -sign
+    place += _POINT
+    mask = (np.int64(1) << 27) - 1
+    for i in range(2):
+        for j in range(2):
+            part = ((whole_a >> (27 * i)) & mask) * ((whole_b >> (27 * j)) & mask)
+            for k in range(2):  # 27 bits at a time, so that a shift by up to 31 more stays in 64 bits
+                bit = place + 27 * (i + j + k)
+                value = ((part >> (27 * k)) & mask) << (bit % _LIMB_BITS)
+                limbs[bit // _LIMB_BITS] += sign * (value & 0xFFFFFFFF)
+                limbs[bit // _LIMB_BITS + 1] += sign * (value >> _LIMB_BITS)
+
+
+@njit(cache=True)
+def _accumulate_side(limbs, ax, ay, bx, by, px, py):
+    """Add the determinant of (a, b, p), multiplied out."""
+    _accumulate(limbs, ax, by, 1)
+    _accumulate(limbs, ax, py, -1)
+    _accumulate(limbs, px, by, -1)
+    _accumulate(limbs, ay, bx, -1)
+    _accumulate(limbs, ay, px, 1)
+    _accumulate(limbs, py, bx, 1)
+
+
+@njit(cache=True)
+def _sign_of_limbs(limbs):
+    carry = np.int64(0)
+    some = False
+    for i in range(len(limbs)):
+        value = limbs[i] + carry
+        carry = value >> _LIMB_BITS
+        some = some or value & 0xFFFFFFFF != 0
+    if carry < 0:
+        return -1
+    return 1 if some else 0
+
+
 @njit(cache=True)
 def _side_exactly(ax, ay, bx, by, px, py):
+    if not (_is_tame(ax) and _is_tame(ay) and _is_tame(bx) and _is_tame(by) and _is_tame(px) and _is_tame(py)):
+        limbs = np.zeros(_LIMBS, np.int64)
+        _accumulate_side(limbs, ax, ay, bx, by, px, py)
+        return _sign_of_limbs(limbs)
     parts = np.zeros(_PARTS)
     return _sign(parts, _add_side(parts, 0, ax, ay, bx, by, px, py))
 
@@ -87,7 +154,7 @@ def side(ax, ay, bx, by, px, py):
     left = (ax - px) * (by - py)
     right = (ay - py) * (bx - px)
     determinant = left - right
-    bound = _FILTER * (abs(left) + abs(right))
+    bound = _FILTER * (abs(left) + abs(right)) + _UNDERFLOW
     if determinant > bound:
         return 1
     if determinant < -bound:
@@ -104,6 +171,14 @@ def midpoint_side(ax, ay, bx, by, px, py, qx, qy):
         return of_p
     if of_p == 0:
         return of_q
+    if not (
+        _is_tame(ax) and _is_tame(ay) and _is_tame(bx) and _is_tame(by)
+        and _is_tame(px) and _is_tame(py) and _is_tame(qx) and _is_tame(qy)
+    ):  # fmt: skip
+        limbs = np.zeros(_LIMBS, np.int64)
+        _accumulate_side(limbs, ax, ay, bx, by, px, py)
+        _accumulate_side(limbs, ax, ay, bx, by, qx, qy)
+        return _sign_of_limbs(limbs)
     parts = np.zeros(2 * _PARTS)
     count = _add_side(parts, 0, ax, ay, bx, by, px, py)
     return _sign(parts, _add_side(parts, count, ax, ay, bx, by, qx, qy))
@@ -114,4 +189,8 @@ def midpoint_above(p, q, level):
     """Whether (p + q) / 2 > level. The rounded sum decides unless it is the level's double, then what was rounded."""
     total, tail = _two_sum(p, q)
     twice = 2.0 * level
+    if math.isinf(total) or math.isinf(twice):
+        # A quarter of each: what is lost of the smallest is nothing beside these.
+        total, tail = _two_sum(p / 4.0, q / 4.0)
+        twice = level / 2.0
     return total > twice or (total == twice and tail > 0.0)

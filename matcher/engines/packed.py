@@ -161,7 +161,7 @@ def _meets_box(edges, i, x0, y0, x1, y1, slack):
     if max(ax, bx) < x0 or min(ax, bx) > x1 or max(ay, by) < y0 or min(ay, by) > y1:
         return False
     dx, dy = bx - ax, by - ay
-    limit = slack * (abs(dx) + abs(dy))
+    limit = slack * (abs(dx) + abs(dy)) + 1e-300  # what underflows is less
     s0 = dx * (y0 - ay) - dy * (x0 - ax)
     s1 = dx * (y0 - ay) - dy * (x1 - ax)
     s2 = dx * (y1 - ay) - dy * (x0 - ax)

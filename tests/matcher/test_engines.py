@@ -1,5 +1,6 @@
 """The compiled code says what the plain code says."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from random import Random
 
@@ -10,11 +11,11 @@ from matcher.engines.orientation import midpoint_above, midpoint_side, side
 from matcher.engines.packed import PackedTree
 from matcher.engines.pairs import NAMES, locate, relate_edges
 from matcher.engines.regions import EdgeRegion, EdgeRegions
-from matcher.planar import PlanarRegion
+from matcher.planar import PlanarRegion, from_rings
 from matcher.planar import side as plain_side
 from matcher.relations import locate as plain_locate
 from matcher.relations import relate
-from tests.matcher.exact_pairs import draw_pair
+from tests.matcher.exact_pairs import draw_pair, reference_relation
 
 _PLACES = {1: "in", 0: "on", -1: "out"}
 
@@ -36,10 +37,34 @@ def test_the_side_of_a_point_is_exact():
         assert side(*six) == plain_side(*six), six
 
 
-def test_the_side_of_a_midpoint_is_exact():
+def extreme_number(rng: Random) -> float:
+    """From one float beside 0 to the largest there are, with few different bits, so that sums often vanish."""
+    near = rng.choice(
+        [5e-324, 1e-310, 2.0**-1022, 2.0**-1000, 1e-160, 1e-70, 1.0, 3.0, 1e70, 1e160, 2.0**1022, 1.7e308]
+    )
+    nudged = rng.choice([near, near, near / 2, float(np.nextafter(near, 0.0)), 0.0, number(rng)])
+    return rng.choice([1, -1]) * nudged
+
+
+def test_the_side_of_a_point_is_exact_where_products_underflow_or_overflow():
+    rng = Random(5)
+    seen = set()
+    for _ in range(20_000):
+        six = [extreme_number(rng) for _ in range(6)]
+        if rng.randrange(2):  # p on the line, or almost
+            six[4:] = [six[0] / 2 + six[2] / 2, six[1] / 2 + six[3] / 2]
+        (ax, ay, bx, by, px, py) = map(Fraction, six)
+        cross = (ax - px) * (by - py) - (ay - py) * (bx - px)
+        seen.add(found := side(*six))
+        assert found == (cross > 0) - (cross < 0), six
+    assert seen == {-1, 0, 1}
+
+
+@pytest.mark.parametrize("draw", [number, extreme_number])
+def test_the_side_of_a_midpoint_is_exact(draw: Callable[[Random], float]):
     rng = Random(2)
     for _ in range(5_000):
-        ax, ay, bx, by, px, py, qx, qy = (number(rng) for _ in range(8))
+        ax, ay, bx, by, px, py, qx, qy = (draw(rng) for _ in range(8))
         mx, my = (Fraction(px) + Fraction(qx)) / 2, (Fraction(py) + Fraction(qy)) / 2
         cross = (Fraction(ax) - mx) * (Fraction(by) - my) - (Fraction(ay) - my) * (Fraction(bx) - mx)
         assert midpoint_side(ax, ay, bx, by, px, py, qx, qy) == (cross > 0) - (cross < 0)
@@ -55,6 +80,23 @@ def test_two_regions_have_the_relation_that_the_plain_code_finds(full_size: bool
         assert found == relate(a, b), (a.rings, b.rings)
         seen.add(found)
     assert seen == set(NAMES)
+
+
+def test_regions_one_float_from_the_axes_are_related_exactly():
+    """A corner that is not quite at 0 has products that underflow."""
+    tiny = 5e-324
+    triangle = from_rings([[(-tiny, 3), (-1, 2), (0, -2)]])
+    for other in (
+        from_rings([[(0, 0), (3, 0), (0, 3)]]),
+        from_rings([[(-tiny, 0), (3, 0), (-tiny, 3)]]),
+        from_rings([[(tiny, tiny), (3, 0), (tiny, 3)]]),
+        from_rings([[(-tiny, 3), (0, -2), (3, 0.3)]]),
+        from_rings([[(-tiny, 3), (0.0, 0.1), (3, 0.3)]]),
+        from_rings([[(-tiny, 2), (tiny, 3), (3, 0.3)]]),
+    ):
+        a, b = EdgeRegion.of(triangle), EdgeRegion.of(other)
+        assert relation(a, b) == relate(triangle, other) == reference_relation(triangle, other)
+        assert relation(b, a) == relate(other, triangle)
 
 
 def test_a_point_is_where_the_plain_code_finds_it():
