@@ -5,14 +5,14 @@
                            Constraint("wind", NumberTest(CompareOp.GT, 30))]])
     engine.match({"area": storm, "wind": 41.5})  # {"plant7"}
 
-The bulk is in a table that does not change (`matcher.table.forwarding`). What was added since stands beside it and is
-looked at one by one; what was removed is masked. A merge makes a new table of all that. It has three steps, so that the
-long one can run anywhere: `begin_merge` and `finish_merge` are short and belong to whoever adds and removes,
-`Merge.build` is a pure function of values that don't change. Between them everything goes on, and each match sees
-one table or the other.
+The bulk is in a table that does not change (`matcher.table.forwarding`). What was added since stands in a small one
+that grows and is scanned (`matcher.table.recent`); what was removed is masked. A merge makes a new table of all that.
+It has three steps, so that the long one can run anywhere: `begin_merge` and `finish_merge` are short and belong to
+whoever adds and removes, `Merge.build` is a pure function of values that don't change. Between them everything goes on,
+and each match sees one table or the other.
 
 Matching may run in several threads beside one that adds and removes. There are no locks here: what a match
-reads is replaced as a whole or copied in one step.
+reads is replaced as a whole, or appended to before it is counted, or copied in one step.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -23,9 +23,9 @@ from matcher.constraints import Constraint, Predicate
 from matcher.events import Event, Located, Region
 from matcher.planar import from_shape
 from matcher.selector.tree import Time
-from matcher.table.bits import Bits
-from matcher.table.forwarding import Table
-from matcher.table.kinds import constraint_holds, kind_of, register, scan_index
+from matcher.table.forwarding import Removal, Table
+from matcher.table.kinds import kind_of, register, scan_index
+from matcher.table.recent import Part, Recent
 
 __all__ = ["Engine", "Merge", "register", "scan_index", "values_of"]
 
@@ -35,25 +35,24 @@ _RECENT_SHARE = 32  # one in so many may be recent before `is_merge_due`
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a match reads. The table never changes; the others are changed in steps that a reader sees whole."""
+    """What a match reads. All but the last of `recent` wait for a merge to end and are added to no more."""
 
     table: Table
-    removed: Bits
-    recent: dict[Hashable, Predicate]
+    removal: Removal
+    recent: tuple[Recent, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
     """What a new table is made of, as it was when the merge began."""
 
-    table: Table
-    gone: frozenset[Hashable]
-    recent: tuple[tuple[Hashable, Predicate], ...]
+    parts: tuple[Part, ...]
+    end: int  # the first serial number that is in none of them
+    number: int  # of the engine's merges
 
     def build(self) -> Table:
-        """The long step: pure, for any thread."""
-        kept = (entry for entry in self.table.predicates if entry[0] not in self.gone)
-        return Table((*kept, *self.recent))
+        """The long step: pure, for any thread, and mostly without the interpreter's lock."""
+        return Table(self.parts, self.end, self.number)
 
 
 class Engine:
@@ -64,43 +63,38 @@ class Engine:
     ) -> None:
         """`early_stop` can be switched off to see that it changes no result."""
         self._early_stop = early_stop
-        latest = {owner: _predicate(filters) for owner, filters in predicates}
-        table = Table(latest.items())
-        self._state = _State(table, table.none_removed(), {})
-        self._gone: set[Hashable] = set()  # of the table
-        self._changed: set[Hashable] | None = None  # since a merge began; None: no merge is under way
+        latest = dict(predicates)
+        first = Recent(0)
+        self._serials = {owner: first.add(owner, _predicate(filters)) for owner, filters in latest.items()}
+        table = Table((first.part(),), len(first), 0)
+        self._state = _State(table, Removal(table), (Recent(len(first)),))
+        self._merges = 0  # how many were begun
+        self._removed: list[int] | None = None  # since it began; None: no merge is under way
 
     def __len__(self) -> int:
-        return len(self._state.table) - len(self._gone) + len(self._state.recent)
+        return len(self._serials)
 
     def __contains__(self, owner: object) -> bool:
-        return owner in self._state.recent or (owner in self._state.table.places and owner not in self._gone)
+        return owner in self._serials
 
     def add(self, owner: Hashable, filters: Iterable[Sequence[Constraint]]) -> None:
         """Match this id from now on if one of the filters matches: if all of its constraints hold."""
-        predicate = _predicate(filters)
-        self._mask(owner)
-        self._state.recent[owner] = predicate
-        self._note(owner)
+        before = self._serials.get(owner)
+        self._serials[owner] = self._state.recent[-1].add(owner, _predicate(filters))
+        if before is not None:
+            self._mask(before)
 
     def remove(self, owner: Hashable) -> None:
         """Match this id no more; a KeyError if it is not there."""
-        if owner not in self:
-            raise KeyError(owner)
-        self._mask(owner)
-        self._state.recent.pop(owner, None)
-        self._note(owner)
+        self._mask(self._serials.pop(owner))
 
     def match(self, event: Event | Mapping[str, Any]) -> set[Hashable]:
         """The ids of the predicates that hold for an event, or for values by name."""
         values = values_of(event)
         state = self._state
-        found = state.table.match(values, state.removed, early_stop=self._early_stop)
-        for owner, predicate in tuple(state.recent.items()):
-            for each in predicate:
-                if all(constraint_holds(constraint, values.get(constraint.attribute)) for constraint in each):
-                    found.add(owner)
-                    break
+        found = state.table.match(values, state.removal.filters, early_stop=self._early_stop)
+        for recent in state.recent:
+            found.update(recent.match(values))
         return found
 
     def match_many(self, events: Iterable[Event | Mapping[str, Any]]) -> list[set[Hashable]]:
@@ -112,8 +106,9 @@ class Engine:
     @property
     def is_merge_due(self) -> bool:
         """Whether so much has changed that matching would be faster after a merge."""
-        changes = len(self._state.recent) + len(self._gone)
-        return changes > max(_LEAST_RECENT, len(self._state.table) // _RECENT_SHARE)
+        state = self._state
+        changes = sum(map(len, state.recent)) + state.removal.count
+        return changes > max(_LEAST_RECENT, len(state.table) // _RECENT_SHARE)
 
     def merge(self) -> None:
         """All three steps at once."""
@@ -121,32 +116,33 @@ class Engine:
 
     def begin_merge(self) -> Merge:
         """What to build. A merge that was begun before and not finished is forgotten."""
-        self._changed = set()
         state = self._state
-        return Merge(state.table, frozenset(self._gone), tuple(state.recent.items()))
+        last = state.recent[-1]
+        end = last.first + len(last)
+        self._merges += 1
+        self._removed = []
+        self._state = _State(state.table, state.removal, (*state.recent, Recent(end)))
+        parts = (state.table.part(state.removal.gone.copy()), *(recent.part() for recent in state.recent))
+        return Merge(parts, end, self._merges)
 
     def finish_merge(self, table: Table) -> None:
         """Go over to the table that the last `begin_merge` has led to, with what has changed meanwhile."""
-        if self._changed is None:
-            raise ValueError("No merge was begun.")
-        recent = self._state.recent
-        removed = table.none_removed()
-        gone = {owner for owner in self._changed if owner in table.places}
-        for owner in gone:
-            table.mark_removed(owner, removed)
-        self._state = _State(table, removed, {owner: recent[owner] for owner in self._changed if owner in recent})
-        self._gone = gone
-        self._changed = None
+        if self._removed is None or table.number != self._merges:
+            raise ValueError("This merge was not begun, or another was begun after it.")
+        removal = Removal(table)
+        removal.add_all([serial for serial in self._removed if serial < table.end])
+        recent = tuple(each for each in self._state.recent if each.first >= table.end)
+        self._state = _State(table, removal, recent)
+        self._removed = None
 
-    def _mask(self, owner: Hashable) -> None:
+    def _mask(self, serial: int) -> None:
         state = self._state
-        if owner in state.table.places and owner not in self._gone:
-            state.table.mark_removed(owner, state.removed)
-            self._gone.add(owner)
-
-    def _note(self, owner: Hashable) -> None:
-        if self._changed is not None:
-            self._changed.add(owner)
+        if serial < state.table.end:
+            state.removal.add(serial)
+        else:
+            next(each for each in reversed(state.recent) if each.first <= serial).remove(serial)
+        if self._removed is not None:
+            self._removed.append(serial)
 
 
 def values_of(event: Event | Mapping[str, Any]) -> Mapping[str, Any]:

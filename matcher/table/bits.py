@@ -1,21 +1,23 @@
 """Sets of filters as bits, 64 to a word, and what is done with them for every message.
 
-100,000 filters are 12.5 kB, which stays in the first-level cache while a message is matched. All of this runs without
-the interpreter's lock.
+100,000 filters are 12.5 kB, which stays in the first-level cache while a message is matched. Each step takes some
+microseconds, so it keeps the interpreter's lock: a thread that gives it away waits for whoever takes it, for a switch
+interval and not for microseconds. What a table is built with gives it away.
 """
 
 import numpy as np
 from numba import njit
 
 __all__ = [
-    "Bits", "Filters", "count_up", "empty_bits", "exclude_all_but", "exclude_all_but_counted", "exclude_prefix",
-    "packed", "prefix_rows", "remaining", "set_bits", "set_range", "settle", "size_of", "words",
+    "ONE", "Bits", "Filters", "copy_runs", "count_up", "empty_bits", "exclude_all_but", "exclude_all_but_counted",
+    "exclude_prefix", "packed", "prefix_rows", "remaining", "set_bits", "set_range", "set_ranges", "settle", "size_of",
+    "words",
 ]  # fmt: skip
 
 Bits = np.ndarray  # of uint64
 Filters = np.ndarray  # of int32: numbers of filters
 
-_ONE = np.uint64(1)
+ONE = np.uint64(1)
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # every six bits in a row occur once
 _PLACES = np.zeros(64, np.int64)
 for _place in range(64):
@@ -38,27 +40,35 @@ def packed(flags: np.ndarray) -> Bits:
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def set_bits(out, filters):
     for i in range(len(filters)):
         f = filters[i]
-        out[f >> 6] |= _ONE << np.uint64(f & 63)
+        out[f >> 6] |= ONE << np.uint64(f & 63)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def set_range(out, first, last):
     for f in range(first, last):
-        out[f >> 6] |= _ONE << np.uint64(f & 63)
+        out[f >> 6] |= ONE << np.uint64(f & 63)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
+def set_ranges(out, starts, places):
+    """From `starts[place]` up to the next, of each of these places."""
+    for place in places:
+        for f in range(starts[place], starts[place + 1]):
+            out[f >> 6] |= ONE << np.uint64(f & 63)
+
+
+@njit(cache=True)
 def exclude_prefix(out, row, order, start, stop):
     """A row that was prepared, and those of the order that come behind it."""
     for i in range(len(row)):
         out[i] |= row[i]
     for i in range(start, stop):
         f = order[i]
-        out[f >> 6] |= _ONE << np.uint64(f & 63)
+        out[f >> 6] |= ONE << np.uint64(f & 63)
 
 
 @njit(cache=True, nogil=True)
@@ -68,17 +78,17 @@ def prefix_rows(order, block, rows):
         rows[k] = rows[k - 1]
         for i in range((k - 1) * block, k * block):
             f = order[i]
-            rows[k, f >> 6] |= _ONE << np.uint64(f & 63)
+            rows[k, f >> 6] |= ONE << np.uint64(f & 63)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def exclude_all_but(out, every, members, satisfied):
     """Exclude all members except those satisfied. `every` are the members as bits; without words, they are a list."""
     kept = np.empty(len(satisfied), np.int32)
     count = 0
     for i in range(len(satisfied)):
         f = satisfied[i]
-        if not (out[f >> 6] >> np.uint64(f & 63)) & _ONE:
+        if not (out[f >> 6] >> np.uint64(f & 63)) & ONE:
             kept[count] = f
             count += 1
     if len(every):
@@ -87,13 +97,13 @@ def exclude_all_but(out, every, members, satisfied):
     else:
         for i in range(len(members)):
             f = members[i]
-            out[f >> 6] |= _ONE << np.uint64(f & 63)
+            out[f >> 6] |= ONE << np.uint64(f & 63)
     for i in range(count):
         f = kept[i]
-        out[f >> 6] &= ~(_ONE << np.uint64(f & 63))
+        out[f >> 6] &= ~(ONE << np.uint64(f & 63))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def exclude_all_but_counted(out, members, need, satisfied):
     """The same where a filter may be a member several times: it must be satisfied as often."""
     seen = np.zeros(len(need), np.int32)
@@ -102,10 +112,26 @@ def exclude_all_but_counted(out, members, need, satisfied):
     for i in range(len(members)):
         f = members[i]
         if seen[f] != need[f]:
-            out[f >> 6] |= _ONE << np.uint64(f & 63)
+            out[f >> 6] |= ONE << np.uint64(f & 63)
 
 
 @njit(cache=True, nogil=True)
+def copy_runs(values, starts, places):
+    """The rows of these runs, one behind the other; `starts` has the first row of each run and the end of the last."""
+    count = 0
+    for place in places:
+        count += starts[place + 1] - starts[place]
+    found = np.empty((count, values.shape[1]), values.dtype)
+    at = 0
+    for place in places:
+        for row in range(starts[place], starts[place + 1]):
+            for k in range(values.shape[1]):
+                found[at, k] = values[row, k]
+            at += 1
+    return found
+
+
+@njit(cache=True)
 def count_up(counts, filters):
     for i in range(len(filters)):
         counts[filters[i]] += 1
@@ -114,13 +140,13 @@ def count_up(counts, filters):
 @njit(inline="always", cache=True)
 def _count(word):
     """How many bits are set, without a branch."""
-    word -= (word >> _ONE) & np.uint64(0x5555555555555555)
+    word -= (word >> ONE) & np.uint64(0x5555555555555555)
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def size_of(out, among):
     """How many of these are not excluded."""
     count = 0
@@ -132,10 +158,10 @@ def size_of(out, among):
 @njit(inline="always", cache=True)
 def _lowest(word):
     """The place of the lowest set bit: multiplied by it, the sequence has another beginning for each."""
-    return _PLACES[((word & (~word + _ONE)) * _DE_BRUIJN) >> np.uint64(58)]
+    return _PLACES[((word & (~word + ONE)) * _DE_BRUIJN) >> np.uint64(58)]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def remaining(out, owners):
     """The owners of the filters that are not excluded, each once: the filters of an owner lie side by side."""
     count = 0
@@ -148,7 +174,7 @@ def remaining(out, owners):
         word = ~out[i]
         while word:
             owner = owners[i * 64 + _lowest(word)]
-            word &= word - _ONE
+            word &= word - ONE
             if owner != last:
                 found[count] = owner
                 count += 1
@@ -156,7 +182,7 @@ def remaining(out, owners):
     return found[:count]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def settle(out, decided, owners, starts):
     """The owners that match already by a filter of which everything is decided; all their filters are excluded."""
     found = np.empty(size_of(out, decided), np.int32)
@@ -168,6 +194,6 @@ def settle(out, decided, owners, starts):
             found[count] = owner
             count += 1
             for f in range(starts[owner], starts[owner + 1]):
-                out[f >> 6] |= _ONE << np.uint64(f & 63)
+                out[f >> 6] |= ONE << np.uint64(f & 63)
             word = ~out[i] & decided[i]
     return found[:count]

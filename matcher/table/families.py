@@ -3,10 +3,13 @@
 An index is told of a value and excludes the filters with a constraint that the value violates. That a filter may have
 several constraints on one attribute is no matter where violated constraints are found; where satisfied ones are, all
 of a filter's must be among them, so they are counted.
+
+They are made of arrays by arrays, because a table is built beside threads that want the interpreter's lock.
 """
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +25,7 @@ from matcher.table.bits import (
     words,
 )
 
-__all__ = ["Bounds", "Equal", "Number", "Satisfiable", "Unequal"]
+__all__ = ["Bounds", "Equal", "Number", "Runs", "Satisfiable", "Unequal", "exact_numbers"]
 
 Number = int | float
 
@@ -38,13 +41,12 @@ _NO_FILTERS = np.empty(0, np.int32)
 class Satisfiable:
     """Constraints of which one finds out which hold: all filters that have another are excluded."""
 
-    def __init__(self, filters: Iterable[int], size: int) -> None:
-        members = np.fromiter(filters, np.int32)
-        unique = np.unique(members)
+    def __init__(self, filters: Filters, size: int) -> None:
+        unique = np.unique(filters)
         self._need = _NO_FILTERS
-        if len(unique) != len(members):
-            self._need = np.bincount(members, minlength=size).astype(np.int32)
-        self.members = unique.astype(np.int32)
+        if len(unique) != len(filters):
+            self._need = np.bincount(filters, minlength=size).astype(np.int32)
+        self.members = unique
         self.every = _NO_BITS
         if len(unique) * _SHARE > size:
             self.every = empty_bits(size)
@@ -63,40 +65,57 @@ class Satisfiable:
             set_bits(out, self.members)
 
 
+class Runs:
+    """The filters of each code. Codes are those of `codes_of`, from 0 without a gap."""
+
+    def __init__(self, filters: Filters, codes: np.ndarray, codes_of: Mapping[Any, int]) -> None:
+        self.codes_of = codes_of
+        order = np.argsort(codes, kind="stable")
+        self._filters = filters[order]
+        self._starts = np.zeros(len(codes_of) + 1, np.int64)
+        np.cumsum(np.bincount(codes, minlength=len(codes_of)), out=self._starts[1:])
+
+    def of(self, code: int) -> Filters:
+        return self._filters[self._starts[code] : self._starts[code + 1]]
+
+    def longer_than(self, least: float) -> Iterable[int]:
+        found: list[int] = np.flatnonzero(np.diff(self._starts) > least).tolist()
+        return found
+
+
 class Equal:
     """Constraints that hold for one value."""
 
-    def __init__(self, entries: Sequence[tuple[int, Hashable]], size: int) -> None:
-        self._family = Satisfiable((number for number, _ in entries), size)
-        self._satisfied = _by_value(entries)
-        self._rows: dict[Hashable, Bits] = {}
-        for value, satisfied in self._satisfied.items():
-            if len(satisfied) * _SHARE > size:
-                row = self._rows[value] = empty_bits(size)
-                self._family.exclude_all_but(satisfied, row)
+    def __init__(self, filters: Filters, codes: np.ndarray, codes_of: Mapping[Any, int], size: int) -> None:
+        self._family = Satisfiable(filters, size)
+        self._satisfied = Runs(filters, codes, codes_of)
+        self._rows: dict[int, Bits] = {}
+        for code in self._satisfied.longer_than(size / _SHARE):
+            row = self._rows[code] = empty_bits(size)
+            self._family.exclude_all_but(self._satisfied.of(code), row)
 
     def exclude(self, value: Hashable, out: Bits) -> None:
-        row = self._rows.get(value)
+        code = self._satisfied.codes_of.get(value)
+        if code is None:
+            self._family.exclude_all(out)
+            return
+        row = self._rows.get(code)
         if row is not None:
             np.bitwise_or(out, row, out=out)
-            return
-        satisfied = self._satisfied.get(value)
-        if satisfied is None:
-            self._family.exclude_all(out)
         else:
-            self._family.exclude_all_but(satisfied, out)
+            self._family.exclude_all_but(self._satisfied.of(code), out)
 
 
 class Unequal:
     """Constraints that hold for all values but one."""
 
-    def __init__(self, entries: Sequence[tuple[int, Hashable]], size: int) -> None:
-        self._violated = _by_value(entries)
+    def __init__(self, filters: Filters, codes: np.ndarray, codes_of: Mapping[Any, int], size: int) -> None:
+        self._violated = Runs(filters, codes, codes_of)
 
     def exclude(self, value: Hashable, out: Bits) -> None:
-        violated = self._violated.get(value)
-        if violated is not None:
-            set_bits(out, violated)
+        code = self._violated.codes_of.get(value)
+        if code is not None:
+            set_bits(out, self._violated.of(code))
 
 
 class Bounds:
@@ -106,23 +125,18 @@ class Bounds:
     Bounds are compared as Python compares: whole numbers and fractions exactly, however large.
     """
 
-    def __init__(self, entries: Sequence[tuple[int, Number, bool]], size: int) -> None:
-        """Of each the filter's number, the bound, and whether the bound itself is excluded."""
-        ordered = sorted(entries, key=lambda entry: (entry[1], not entry[2]))
-        self._order = np.fromiter((number for number, _, _ in ordered), np.int32)
-        self._bounds: list[Number] = []
-        self._starts: list[int] = []  # how many lie below each bound
-        self._strict: list[int] = []  # and with those that exclude the bound itself
-        for place, (_, bound, strict) in enumerate(ordered):
-            if not self._bounds or self._bounds[-1] != bound:
-                self._bounds.append(bound)
-                self._starts.append(place)
-                self._strict.append(place)
-            if strict:
-                self._strict[-1] = place + 1
-        self._starts.append(len(ordered))
-        self._block = max(_LEAST_BLOCK, size // _SHARE, -(-len(ordered) // _MOST_BLOCKS))
-        self._rows = np.zeros((len(ordered) // self._block + 1, words(size)), np.uint64)
+    def __init__(self, filters: Filters, highs: np.ndarray, lows: np.ndarray, strict: np.ndarray, size: int) -> None:
+        """Of each the filter's number, the bound as a sum of two, and whether the bound itself is excluded."""
+        order = np.lexsort((~strict, lows, highs))
+        self._order = filters[order]
+        highs, lows, strict = highs[order], lows[order], strict[order]
+        firsts = _firsts(highs, lows)
+        self._bounds = exact_numbers(highs[firsts], lows[firsts])
+        self._starts: list[int] = [*firsts.tolist(), len(order)]  # how many lie below each bound
+        # and with those that exclude the bound itself
+        self._strict: list[int] = (firsts + np.add.reduceat(strict.astype(np.int64), firsts)).tolist()
+        self._block = max(_LEAST_BLOCK, size // _SHARE, -(-len(order) // _MOST_BLOCKS))
+        self._rows = np.zeros((len(order) // self._block + 1, words(size)), np.uint64)
         prefix_rows(self._order, self._block, self._rows)
 
     def exclude(self, value: Number, out: Bits) -> None:
@@ -141,8 +155,16 @@ class Bounds:
         return self._starts[place]
 
 
-def _by_value(entries: Sequence[tuple[int, Hashable]]) -> dict[Hashable, Filters]:
-    found: dict[Hashable, list[int]] = {}
-    for number, value in entries:
-        found.setdefault(value, []).append(number)
-    return {value: np.array(numbers, np.int32) for value, numbers in found.items()}
+def exact_numbers(highs: np.ndarray, lows: np.ndarray) -> list[Number]:
+    """The sums of two doubles as Python's numbers; a second part has only what is whole."""
+    found: list[Number] = highs.tolist()
+    for place in np.flatnonzero(lows).tolist():
+        found[place] = int(highs[place]) + int(lows[place])
+    return found
+
+
+def _firsts(highs: np.ndarray, lows: np.ndarray) -> np.ndarray:
+    """Where in an order another number begins."""
+    begins = np.ones(len(highs), np.bool_)
+    begins[1:] = (highs[1:] != highs[:-1]) | (lows[1:] != lows[:-1])
+    return np.flatnonzero(begins)

@@ -4,11 +4,9 @@ A new type is a new kind: `register` names its class of tests, the types of the 
 decision of one, and what builds an index of many. Types are taken exactly, so that True is no number.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from matcher.constraints import (
     BoolTest,
@@ -22,32 +20,19 @@ from matcher.constraints import (
 )
 from matcher.planar import PlanarRegion
 from matcher.selector.tree import Time
-from matcher.table.bits import Bits, set_bits
-from matcher.table.numbers import BoolIndex, NumberIndex, TimeIndex
-from matcher.table.regions import RegionIndex
-from matcher.table.strings import StringIndex
+from matcher.table.bits import empty_bits
+from matcher.table.numbers import BoolStore, NumberStore, TimeStore
+from matcher.table.plain import ConstraintIndex, Entry, Holds, IndexFactory, PlainIndex, PlainStore, Store
+from matcher.table.regions import RegionStore
+from matcher.table.strings import StringStore
 
-__all__ = ["ConstraintIndex", "Entry", "IndexFactory", "Kind", "constraint_holds", "kind_of", "register", "scan_index"]
-
-Entry = tuple[int, Any]
-"""The number of a filter and one of its tests; entries come in the order of filters, and none twice."""
-
-
-class ConstraintIndex(Protocol):
-    def exclude(self, value: Any, out: Bits) -> None:
-        """Exclude the filters of which a test fails for the value. A filter that is out already needs no look."""
-
-
-IndexFactory = Callable[[Sequence[Entry], int], ConstraintIndex]
-"""Builds an index of these entries in a table of so many filters."""
+__all__ = ["ConstraintIndex", "Entry", "IndexFactory", "Kind", "kind_of", "register", "scan_index"]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    test: type
     values: tuple[type, ...]
-    index: IndexFactory
-    holds: Callable[[Any, Any], bool] | None = None  # None: `matcher.constraints.holds` knows it
+    store: Callable[[], Store]
     is_dear: bool = False  # looked at last, when others have left few filters
 
 
@@ -59,11 +44,14 @@ def register(
     index: IndexFactory,
     *,
     values: tuple[type, ...],
-    holds: Callable[[Any, Any], bool] | None = None,
+    holds: Holds | None = None,
     is_dear: bool = False,
 ) -> None:
-    """Let tables have tests of a new class. Tables that are built already do not change."""
-    _KINDS[test] = Kind(test, values, index, holds, is_dear)
+    """Let tables have tests of a new class. Tables that are built already do not change.
+
+    Tests that are not in a table yet are decided one by one by `holds`; if there is none, by the index of one of them.
+    """
+    _KINDS[test] = Kind(values, lambda: PlainStore(holds or _by_index(index), index), is_dear)
 
 
 def kind_of(test: object) -> Kind | None:
@@ -76,39 +64,26 @@ def kind_of(test: object) -> Kind | None:
     return kind
 
 
-def constraint_holds(constraint: Constraint, value: Any) -> bool:
-    """The plain decision, of new kinds too."""
-    kind = kind_of(constraint.test)
-    if kind is None or kind.holds is None:
-        return holds(constraint, value)
-    return type(value) in kind.values and kind.holds(constraint.test, value)
-
-
-def scan_index(holds: Callable[[Any, Any], bool]) -> IndexFactory:
+def scan_index(holds: Holds) -> IndexFactory:
     """An index that looks at each test that is different, for kinds that have none of their own."""
-
-    def build(entries: Sequence[Entry], size: int) -> ConstraintIndex:
-        return _Scan(entries, size, holds)
-
-    return build
+    return lambda entries, size: PlainIndex(entries, size, holds)
 
 
-class _Scan:
-    def __init__(self, entries: Sequence[Entry], size: int, holds: Callable[[Any, Any], bool]) -> None:
-        self._holds = holds
-        by_test: dict[Any, list[int]] = {}
-        for number, test in entries:
-            by_test.setdefault(test, []).append(number)
-        self._filters = {test: np.array(numbers, np.int32) for test, numbers in by_test.items()}
+def _by_index(index: IndexFactory) -> Holds:
+    def holds(test: Any, value: Any) -> bool:
+        out = empty_bits(1)
+        index([(0, test)], 1).exclude(value, out)
+        return not out[0]
 
-    def exclude(self, value: Any, out: Bits) -> None:
-        for test, filters in self._filters.items():
-            if not self._holds(test, value):
-                set_bits(out, filters)
+    return holds
 
 
-register(BoolTest, BoolIndex, values=(bool,))
-register(NumberTest, NumberIndex, values=(int, float))
-register(StringTest, StringIndex, values=(str,))
-register(TimeTest, TimeIndex, values=(Time,))
-register(RegionTest, RegionIndex, values=(PlanarRegion,), is_dear=True)
+def _plainly(test: Any, value: Any) -> bool:
+    return holds(Constraint("", test), value)
+
+
+_KINDS[BoolTest] = Kind((bool,), lambda: BoolStore(_plainly))
+_KINDS[NumberTest] = Kind((int, float), lambda: NumberStore(_plainly))
+_KINDS[StringTest] = Kind((str,), StringStore)
+_KINDS[TimeTest] = Kind((Time,), lambda: TimeStore(_plainly))
+_KINDS[RegionTest] = Kind((PlanarRegion,), lambda: RegionStore(_plainly), is_dear=True)

@@ -1,56 +1,171 @@
-"""Indexes of tests of numbers, times and truth values."""
+"""Tests of numbers, times and truth values.
+
+Doubles can't hold every whole number, so a number is kept as the sum of two: 106 bits are enough for all but the odd
+one, which is looked at in plain Python. Comparing the first parts and then the second is exact, because rounding never
+changes the order of two numbers.
+"""
 
 from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
 
 from matcher.constraints import BoolTest, NumberTest, TimeTest
 from matcher.selector.tree import CompareOp, Time
-from matcher.table.bits import Bits
-from matcher.table.families import Bounds, Equal, Number, Unequal
+from matcher.table.bits import Bits, Filters
+from matcher.table.families import Bounds, Equal, Number, Unequal, exact_numbers
+from matcher.table.growing import Columns
+from matcher.table.plain import ConstraintIndex, Holds, PlainStore
+from matcher.table.scans import exclude_comparisons
 
-__all__ = ["BoolIndex", "NumberIndex", "TimeIndex"]
+__all__ = ["BoolStore", "NumberStore", "TimeStore"]
+
+_BELOW, _EQUAL, _ABOVE, _INCOMPARABLE = 1, 2, 4, 8
+_ALLOWED = {
+    CompareOp.EQ: _EQUAL,
+    CompareOp.NE: _BELOW | _ABOVE | _INCOMPARABLE,
+    CompareOp.LT: _BELOW,
+    CompareOp.LE: _BELOW | _EQUAL,
+    CompareOp.GT: _ABOVE,
+    CompareOp.GE: _ABOVE | _EQUAL,
+}
 
 
 class _Comparisons:
+    """Subclasses say how a test and a value become numbers."""
+
+    def __init__(self, holds: Holds) -> None:
+        self._columns = Columns(np.int32, np.int8, np.float64, np.float64)  # filter, allowed, high, low
+        self._odd = PlainStore(holds)
+
+    def _operand(self, test: Any) -> tuple[CompareOp, Number]:
+        raise NotImplementedError
+
+    def _number(self, value: Any) -> Number:
+        raise NotImplementedError
+
+    def add(self, number: int, test: Any) -> None:
+        op, operand = self._operand(test)
+        high, low, rest = _split(operand)
+        if rest:
+            self._odd.add(number, test)
+            return
+        columns = self._columns
+        filters, allowed, highs, lows = columns.with_room()
+        row = columns.count
+        filters[row], allowed[row], highs[row], lows[row] = number, _ALLOWED[op], high, low
+        columns.count = row + 1
+
+    def exclude(self, value: Any, out: Bits, size: int) -> None:
+        count = self._columns.count
+        filters, allowed, highs, lows = self._columns.arrays
+        high, low, rest = _split(self._number(value))
+        exclude_comparisons(filters, allowed, highs, lows, count, high, low, rest, out, size)
+        if len(self._odd):
+            self._odd.exclude(value, out, size)
+
+    def filters(self) -> Filters:
+        return np.union1d(self._columns.rows()[0], self._odd.filters())
+
+    def merged(self, parts: Sequence[tuple[Self, Filters]]) -> Self:
+        store = type(self)(self._odd.holds)
+        kept = []
+        for part, new in parts:
+            filters, allowed, highs, lows = part._columns.rows()
+            numbers = new[filters]
+            stays = numbers >= 0
+            kept.append((numbers[stays], allowed[stays], highs[stays], lows[stays]))
+        store._columns = Columns.joined(kept)
+        store._odd = self._odd.merged([(part._odd, new) for part, new in parts])
+        return store
+
+    def index(self, size: int) -> ConstraintIndex:
+        return _ComparisonIndex(self._columns.rows(), self._odd, self._number, size)
+
+
+class NumberStore(_Comparisons):
+    def _operand(self, test: NumberTest) -> tuple[CompareOp, Number]:
+        return test.op, test.value
+
+    def _number(self, value: Number) -> Number:
+        return value
+
+
+class TimeStore(_Comparisons):
+    def _operand(self, test: TimeTest) -> tuple[CompareOp, Number]:
+        return test.op, test.ms
+
+    def _number(self, value: Time) -> Number:
+        return value.ms
+
+
+class BoolStore(_Comparisons):
+    def _operand(self, test: BoolTest) -> tuple[CompareOp, Number]:
+        return CompareOp.EQ, test.value
+
+    def _number(self, value: bool) -> Number:
+        return value
+
+
+class _ComparisonIndex:
     """Only operators that occur cost anything."""
 
-    def __init__(self, entries: Sequence[tuple[int, CompareOp, Number]], size: int) -> None:
-        equal = [(number, value) for number, op, value in entries if op is CompareOp.EQ]
-        unequal = [(number, value) for number, op, value in entries if op is CompareOp.NE]
-        above = [
-            (number, value, op is CompareOp.LT) for number, op, value in entries if op in (CompareOp.LT, CompareOp.LE)
-        ]
-        below = [
-            (number, -value, op is CompareOp.GT) for number, op, value in entries if op in (CompareOp.GT, CompareOp.GE)
-        ]
-        self._equal = Equal(equal, size) if equal else None
-        self._unequal = Unequal(unequal, size) if unequal else None
-        self._above = Bounds(above, size) if above else None
-        self._below = Bounds(below, size) if below else None
+    def __init__(self, columns: Sequence[np.ndarray], odd: PlainStore, number: Any, size: int) -> None:
+        filters, allowed, highs, lows = columns
+        self._number = number
+        self._odd = odd.index(size) if len(odd) else None
+        self._equal = self._unequal = self._above = self._below = None
+        chosen = allowed == _ALLOWED[CompareOp.EQ]
+        if chosen.any():
+            self._equal = Equal(filters[chosen], *_coded(highs[chosen], lows[chosen]), size)
+        chosen = allowed == _ALLOWED[CompareOp.NE]
+        if chosen.any():
+            self._unequal = Unequal(filters[chosen], *_coded(highs[chosen], lows[chosen]), size)
+        strict = allowed == _ALLOWED[CompareOp.LT]
+        chosen = strict | (allowed == _ALLOWED[CompareOp.LE])
+        if chosen.any():
+            self._above = Bounds(filters[chosen], highs[chosen], lows[chosen], strict[chosen], size)
+        strict = allowed == _ALLOWED[CompareOp.GT]
+        chosen = strict | (allowed == _ALLOWED[CompareOp.GE])
+        if chosen.any():
+            self._below = Bounds(filters[chosen], -highs[chosen], -lows[chosen], strict[chosen], size)
 
-    def exclude(self, value: Number, out: Bits) -> None:
+    def exclude(self, value: Any, out: Bits) -> None:
+        number = self._number(value)
         if self._above is not None:
-            self._above.exclude(value, out)
+            self._above.exclude(number, out)
         if self._below is not None:
-            self._below.exclude(-value, out)
+            self._below.exclude(-number, out)
         if self._equal is not None:
-            self._equal.exclude(value, out)
+            self._equal.exclude(number, out)
         if self._unequal is not None:
-            self._unequal.exclude(value, out)
+            self._unequal.exclude(number, out)
+        if self._odd is not None:
+            self._odd.exclude(value, out)
 
 
-class NumberIndex(_Comparisons):
-    def __init__(self, entries: Sequence[tuple[int, NumberTest]], size: int) -> None:
-        super().__init__([(number, test.op, test.value) for number, test in entries], size)
+def _split(number: Number) -> tuple[float, float, int]:
+    """A number as two doubles, and the sign of what is still left of it."""
+    if type(number) is float:
+        return number, 0.0, 0
+    try:
+        high = float(number)
+    except OverflowError:  # less than infinity, more than any double
+        return (float("inf"), 0.0, -1) if number > 0 else (float("-inf"), 0.0, 1)
+    left = int(number) - int(high)
+    if not left:
+        return high, 0.0, 0
+    low = float(left)
+    left -= int(low)
+    return high, low, (left > 0) - (left < 0)
 
 
-class TimeIndex:
-    def __init__(self, entries: Sequence[tuple[int, TimeTest]], size: int) -> None:
-        self._comparisons = _Comparisons([(number, test.op, test.ms) for number, test in entries], size)
-
-    def exclude(self, value: Time, out: Bits) -> None:
-        self._comparisons.exclude(value.ms, out)
-
-
-class BoolIndex(Equal):
-    def __init__(self, entries: Sequence[tuple[int, BoolTest]], size: int) -> None:
-        super().__init__([(number, test.value) for number, test in entries], size)
+def _coded(highs: np.ndarray, lows: np.ndarray) -> tuple[np.ndarray, dict[Number, int]]:
+    """Codes of numbers, the same for the same, and the code of each number."""
+    order = np.lexsort((lows, highs))
+    highs, lows = highs[order], lows[order]
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = (highs[1:] != highs[:-1]) | (lows[1:] != lows[:-1])
+    codes = np.empty(len(order), np.int64)
+    codes[order] = np.cumsum(begins) - 1
+    return codes, {number: code for code, number in enumerate(exact_numbers(highs[begins], lows[begins]))}

@@ -15,7 +15,7 @@ from matcher.engines.pairs import (
     relate_edges,
 )
 
-__all__ = ["exclude_each"]
+__all__ = ["exclude_each", "test_holds"]
 
 
 @njit(cache=True, nogil=True)
@@ -33,7 +33,7 @@ def exclude_each(
                 continue
             f = i * 64 + bit
             for entry in range(starts[f], starts[f + 1]):
-                if not _holds(
+                if not test_holds(
                     relations[entry],
                     edges,
                     rings,
@@ -48,7 +48,7 @@ def exclude_each(
 
 
 @njit(cache=True)
-def _holds(relation, a, rings_a, box_a, b, rings_b, box_b, near):
+def test_holds(relation, a, rings_a, box_a, b, rings_b, box_b, near):
     """Whether "a relation b" holds; boxes decide what they can. `near` is room for the edges of a."""
     ax0, ay0, ax1, ay1 = box_a[0], box_a[1], box_a[2], box_a[3]
     bx0, by0, bx1, by1 = box_b[0], box_b[1], box_b[2], box_b[3]
