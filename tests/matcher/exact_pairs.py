@@ -22,7 +22,7 @@ from zones.errors import RingHasSpike
 from zones.shapes import Point
 
 __all__ = [
-    "KINDS", "Pair", "draw_pair", "four_intersections", "geometry_of", "moved", "reference_relation",
+    "KINDS", "Pair", "draw_pair", "four_intersections", "geometry_of", "is_surely_valid", "moved", "reference_relation",
     "relation_of_matrix", "star",
 ]  # fmt: skip
 
@@ -326,7 +326,7 @@ def _ugly_pair(rng: Random) -> Pair:
             return cos * x - sin * y + dx, sin * x + cos * y + dy
 
         a, b = moved(a, turned), moved(b, turned)
-        if all(_is_surely_valid(region) for region in (a, b)):
+        if all(is_surely_valid(region) for region in (a, b)):
             return a, b
 
 
@@ -348,7 +348,7 @@ def _nudged_pair(rng: Random) -> Pair:
         if rng.randrange(2):
             near.clear()
         b = moved(b, nudge)
-        if all(_is_surely_valid(region) for region in (a, b)):
+        if all(is_surely_valid(region) for region in (a, b)):
             return a, b
 
 
@@ -371,7 +371,7 @@ def _sliver_pair(rng: Random) -> Pair:
             continue
 
 
-def _is_surely_valid(region: PlanarRegion) -> bool:
+def is_surely_valid(region: PlanarRegion) -> bool:
     """Valid by exact arithmetic: edges of the region meet at common corners only, and rings are where they were."""
     (edges,) = _integer_edges(region)
     for index, edge in enumerate(edges):
