@@ -78,6 +78,14 @@ class _Subscription:
             return self.new.modes or (Mode.ENTER, Mode.LEAVE)
         return (Mode.MATCH,) if self.new.tos is Tos.EVERY else (Mode.ENTER,)
 
+    @property
+    def needed(self) -> tuple[Mode, ...]:
+        """What must be granted: with NOT an enter tells that somebody left, so it needs both."""
+        negates = any(
+            negated and isinstance(node, t.Within) for terms in filters(self.selector) for node, negated in terms
+        )
+        return (Mode.ENTER, Mode.LEAVE) if negates and self.new.tos is not Tos.EVERY else self.modes
+
 
 @dataclass
 class _State:
@@ -227,7 +235,7 @@ class Plain:
             binding
             for subscription in self.subscriptions.values()
             if not subscription.new.paused
-            and (subscription.who == "alice" or self.granted.issuperset(subscription.modes))
+            and (subscription.who == "alice" or self.granted.issuperset(subscription.needed))
             for binding in self._of(subscription).values()
         ]
 
