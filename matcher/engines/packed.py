@@ -23,6 +23,7 @@ from matcher.engines.pairs import (
     DISJOINT,
     EQUALS,
     INSIDE,
+    OVERLAPS,
     locate,
     pair_holds,
     relate_edges,
@@ -70,6 +71,25 @@ class PackedTree:
                 half.relations, half.edges, half.edge_starts, half.rings, half.ring_starts, skipped, found, count,
             )  # fmt: skip
         return found[:count]
+
+    def candidates(self, region: EdgeRegion) -> tuple[np.ndarray, np.ndarray]:
+        """What the boxes leave to an evaluator other than ours: the ids of `disjoint` constraints that hold because
+        boxes are apart, and of the constraints that may hold (`matcher.box_relations`), both in no order."""
+        certain, possible = np.empty(self._size, np.int32), np.empty(self._size, np.int32)
+        counts = np.zeros(2, np.int64)
+        is_simple = len(region.rings) == 2
+        if self._across.size:
+            half = self._across
+            _candidates_across(
+                region.box, is_simple, half.boxes, half.levels, half.entry_boxes, half.ids, half.relations,
+                half.ring_starts, half.disjoint_ids, half.disjoint_before, certain, possible, counts,
+            )  # fmt: skip
+        if self._around.size:
+            half = self._around
+            _candidates_around(
+                region.box, half.boxes, half.levels, half.entry_boxes, half.ids, half.relations, possible, counts
+            )
+        return certain[: counts[0]], possible[: counts[1]]
 
 
 class _Half:
@@ -314,3 +334,87 @@ def _search_around(
                 found[count] = ids[entry]
                 count += 1
     return count
+
+
+@njit(cache=True, nogil=True)
+def _candidates_across(
+    box, is_simple, boxes, levels, entry_boxes, ids, relations, ring_starts, disjoint_ids, disjoint_before, certain,
+    possible, counts,
+):  # fmt: skip
+    size = len(ids)
+    height = len(levels) - 1
+    stack = np.empty((_LEAF * (height + 1) + 1, 2), np.int64)
+    stack[0, 0], stack[0, 1] = height - 1, 0
+    depth = 1
+    span = np.int64(1)
+    while depth > 0:
+        depth -= 1
+        level, node = stack[depth, 0], stack[depth, 1]
+        row = levels[level] + node
+        if boxes[row, 0] > box[2] or boxes[row, 1] > box[3] or boxes[row, 2] < box[0] or boxes[row, 3] < box[1]:
+            span = _LEAF ** (level + 1)
+            first, last = node * span, min((node + 1) * span, size)
+            counts[0] = _copy(certain, counts[0], disjoint_ids, disjoint_before[first], disjoint_before[last])
+            continue
+        if level > 0:
+            for child in range(node * _LEAF, min((node + 1) * _LEAF, levels[level] - levels[level - 1])):
+                stack[depth, 0], stack[depth, 1] = level - 1, child
+                depth += 1
+            continue
+        for entry in range(node * _LEAF, min((node + 1) * _LEAF, size)):
+            relation = relations[entry]
+            ex0, ey0 = entry_boxes[entry, 0], entry_boxes[entry, 1]
+            ex1, ey1 = entry_boxes[entry, 2], entry_boxes[entry, 3]
+            if ex0 > box[2] or ey0 > box[3] or ex1 < box[0] or ey1 < box[1]:
+                if relation == DISJOINT:
+                    certain[counts[0]] = ids[entry]
+                    counts[0] += 1
+                continue
+            if relation == CONTAINS:
+                if not (box[0] < ex0 and box[1] < ey0 and box[2] > ex1 and box[3] > ey1):
+                    continue
+            elif relation == COVERS:
+                if not (box[0] <= ex0 and box[1] <= ey0 and box[2] >= ex1 and box[3] >= ey1):
+                    continue
+            elif relation == OVERLAPS:
+                if ex0 == box[2] or ey0 == box[3] or ex1 == box[0] or ey1 == box[1]:
+                    continue
+            elif relation == DISJOINT and is_simple and ring_starts[entry + 1] - ring_starts[entry] == 2:
+                are_equal = ex0 == box[0] and ey0 == box[1] and ex1 == box[2] and ey1 == box[3]
+                if are_equal:
+                    continue
+            possible[counts[1]] = ids[entry]
+            counts[1] += 1
+
+
+@njit(cache=True, nogil=True)
+def _candidates_around(box, boxes, levels, entry_boxes, ids, relations, possible, counts):
+    size = len(ids)
+    height = len(levels) - 1
+    stack = np.empty((_LEAF * (height + 1) + 1, 2), np.int64)
+    stack[0, 0], stack[0, 1] = height - 1, 0
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        level, node = stack[depth, 0], stack[depth, 1]
+        row = levels[level] + node
+        if boxes[row, 0] > box[0] or boxes[row, 1] > box[1] or boxes[row, 2] < box[2] or boxes[row, 3] < box[3]:
+            continue
+        if level > 0:
+            for child in range(node * _LEAF, min((node + 1) * _LEAF, levels[level] - levels[level - 1])):
+                stack[depth, 0], stack[depth, 1] = level - 1, child
+                depth += 1
+            continue
+        for entry in range(node * _LEAF, min((node + 1) * _LEAF, size)):
+            relation = relations[entry]
+            ex0, ey0 = entry_boxes[entry, 0], entry_boxes[entry, 1]
+            ex1, ey1 = entry_boxes[entry, 2], entry_boxes[entry, 3]
+            if ex0 > box[0] or ey0 > box[1] or ex1 < box[2] or ey1 < box[3]:
+                continue
+            if relation == INSIDE:
+                if not (ex0 < box[0] and ey0 < box[1] and ex1 > box[2] and ey1 > box[3]):
+                    continue
+            elif relation == EQUALS and not (ex0 == box[0] and ey0 == box[1] and ex1 == box[2] and ey1 == box[3]):
+                continue
+            possible[counts[1]] = ids[entry]
+            counts[1] += 1

@@ -39,6 +39,7 @@ COMMANDS = {
     "publish": Command("server.cli.publish", "say where an object is that has no agent"),
     "notifications": Command("server.cli.notifications", "print your notifications, or follow them"),
     "agents": Command("server.cli.agents", "enrol, list and revoke the agents of your objects"),
+    "match": Command("server.cli.match", "match regions in messages against constraints on regions, in files"),
     "agent": Command("server.cli.agent", "be the agent of an object: evaluate its fixes right here"),
 }
 

@@ -1,25 +1,17 @@
 """`fencepost zones`: places, in and out as GeoJSON."""
 
 import argparse
-import gzip
 import json
-import sys
-import zlib
-from pathlib import Path
 from typing import Any
 
+from server.cli.files import FileUnreadable, read_file
 from server.cli.http import add_server_arguments, connect, segment
 from server.cli.output import add_json_argument, explain, print_items, print_json
-from zones.errors import CallerError
 from zones.geojson import feature_to_geojson, shape_from_geojson
 
-__all__ = ["FileUnreadable", "add_arguments", "run"]
+__all__ = ["add_arguments", "run"]
 
 _IMPORT_TIMEOUT_S = 900.0
-
-
-class FileUnreadable(CallerError):
-    code = "file_unreadable"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,12 +86,9 @@ def _feature(zone: dict[str, Any], owner: str | None) -> dict[str, Any]:
 
 
 def _read(file: str) -> bytes:
-    raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    text = read_file(file)
     try:
-        text = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
         json.loads(text)
     except (ValueError, RecursionError):
         raise FileUnreadable(f"{file} is not JSON.", hint="Give a GeoJSON FeatureCollection in UTF-8.") from None
-    except (OSError, EOFError, zlib.error):
-        raise FileUnreadable(f"{file} is a gzip file with an end or a part missing.", hint="Copy it again.") from None
     return text
