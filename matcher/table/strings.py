@@ -13,15 +13,14 @@ from matcher.constraints import StringOp, StringTest
 from matcher.table.bits import Bits, Filters
 from matcher.table.families import Equal, Runs, Satisfiable, Unequal
 from matcher.table.growing import Columns
-from matcher.table.plain import ConstraintIndex, Holds
+from matcher.table.plain import ConstraintIndex
 from matcher.table.scans import exclude_coded
 
 __all__ = ["StringStore"]
 
 
 class StringStore:
-    def __init__(self, holds: Holds | None = None) -> None:
-        """There is no odd string, so nothing is decided in plain Python."""
+    def __init__(self) -> None:
         self._by_op: dict[StringOp, _Patterns] = {}
 
     def add(self, number: int, test: StringTest) -> None:
