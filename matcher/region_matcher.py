@@ -73,13 +73,17 @@ class RegionMatcher:
         if approximate is not None:
             require_simple(constraints)
             sampled = _SampledEvaluator(approximate)
-            for count, constraint in enumerate(constraints):
+        evaluate: Evaluate = relate if sampled is None else sampled
+        plain: CrTree[int] | Linear[int] | None = None
+        if index is not Index.TREE:
+            plain = CrTree(evaluate) if index is Index.CRTREE else Linear(evaluate)
+        for place, constraint in enumerate(constraints):
+            if sampled is not None:
                 sampled.keep(constraint.region)
-                step(count)
-        if index is Index.TREE:
-            self._search = _tree_search(constraints, sampled)
-        else:
-            self._search = _plain_search(index, constraints, relate if sampled is None else sampled, step)
+            if plain is not None:
+                plain.insert(place, constraint.relation, constraint.region)
+            step(place)
+        self._search: _Search = _tree_search(constraints, sampled) if plain is None else plain.search
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -157,14 +161,6 @@ def _edge_regions(regions: Sequence[PlanarRegion]) -> EdgeRegions:
         first_rings + np.arange(len(first_rings)),
         np.array([region.box for region in regions]).reshape(-1, 4),
     )
-
-
-def _plain_search(index: Index, constraints: Sequence[RegionConstraint], evaluate: Evaluate, step: Step) -> _Search:
-    made: CrTree[int] | Linear[int] = CrTree(evaluate) if index is Index.CRTREE else Linear(evaluate)
-    for place, constraint in enumerate(constraints):
-        made.insert(place, constraint.relation, constraint.region)
-        step(place)
-    return made.search
 
 
 class _SampledEvaluator:
