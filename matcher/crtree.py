@@ -12,7 +12,7 @@ Boxes are exact, evaluators need not be. Where an approximate evaluator contradi
 answer differs from that of `matcher.linear`; it is then the right one.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from matcher.box_relations import POSSIBLE, POSSIBLE_IF_SIMPLE, box_relation
@@ -100,19 +100,21 @@ class CrTree(Generic[K]):
 
     def search(self, region: PlanarRegion) -> set[K]:
         """The ids of the constraints that hold for this region."""
+        return set(self.find(region))
+
+    def find(self, region: PlanarRegion, is_wanted: Callable[[K], bool] | None = None) -> Iterator[K]:
+        """The same one by one, as they are found. What is not wanted when its turn comes is not evaluated."""
         box, is_simple = region.box, region.is_simple
-        found: set[K] = set()
         nodes = [self._root]
         while nodes:
             for child in nodes.pop().children:
                 if isinstance(child, _Entry):
-                    if self._holds(region, box, is_simple, child):
-                        found.add(child.id)
+                    if (is_wanted is None or is_wanted(child.id)) and self._holds(region, box, is_simple, child):
+                        yield child.id
                 elif _are_apart(box, child.box):
-                    found.update(child.disjoint)
+                    yield from child.disjoint
                 else:
                     nodes.append(child)
-        return found
 
     def _holds(self, region: PlanarRegion, box: Box, is_simple: bool, entry: _Entry[K]) -> bool:
         boxes = box_relation(box, entry.box)
