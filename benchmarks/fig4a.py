@@ -42,11 +42,11 @@ __all__ = ["QUESTION", "Options", "main", "measure_once", "plot", "table"]
 class Options(msgspec.Struct, frozen=True):
     sizes: tuple[int, ...] = (1000, 2500, 5000, 7500, 10_000)
     messages: int = 150
-    algorithm1_messages: int = 50  # the first of them; a pass of Algorithm 1 takes long
+    algorithm1_messages: int = 40  # the first of them; a pass of Algorithm 1 takes long
     density: int = 2000
     error_densities: tuple[int, ...] = (2000, 12_000)
     error_constraints: int = 2000
-    error_messages: int = 30
+    error_messages: int = 20
     seed: int = 1
 
 

@@ -47,7 +47,7 @@ class Options(msgspec.Struct, frozen=True):
     sizes: tuple[int, ...] = (1000, 2500, 5000, 7500, 10_000)
     predicates: tuple[int, ...] = (5, 15, 25)
     messages: int = 150
-    published_messages: int = 50  # the first of them
+    published_messages: int = 40  # the first of them
     density: int = 2000
     seed: int = 1
 

@@ -22,17 +22,13 @@ import msgspec
 import numpy as np
 
 from benchmarks.support.algorithm1 import Walks, scan, walk_of
-from benchmarks.support.evaluators import RELATIONS
 from benchmarks.support.publication_command import Question, as_table, main_of, shown
 from benchmarks.support.publication_regions import RegionType, draw_message
 from benchmarks.support.true_relations import TrueRelations
 from benchmarks.support.workloads import DATA, DATA_SETS, Workload, box_around, load_regions, packed_tree
 from matcher.approximate import Density
-from matcher.box_relations import POSSIBLE_IF_SIMPLE, box_relation
-from matcher.engines.pairs import DISJOINT
 from matcher.engines.regions import EdgeRegion
 from matcher.planar import PlanarRegion
-from matcher.selector.tree import Relation
 
 __all__ = ["QUESTION", "Options", "main", "measure_once", "plot", "table"]
 
@@ -40,7 +36,7 @@ __all__ = ["QUESTION", "Options", "main", "measure_once", "plot", "table"]
 class Options(msgspec.Struct, frozen=True):
     densities: tuple[int, ...] = (0, 10_000, 20_000, 30_000, 40_000)
     step: int = 10_000
-    messages: int = 35  # of each type, on each set
+    messages: int = 25  # of each type, on each set
     constraints: int | None = None  # of each set; None: all
     seed: int = 1
     data: str = str(DATA)
@@ -77,7 +73,7 @@ def _measure_set(name: str, options: Options) -> dict[str, Any]:
             codes = truth.codes(message)
             truth.check(message, codes, tree.search(EdgeRegion.of(message)).tolist())
             exact = codes == truth.wanted
-            candidates = _candidates(workload, truth.wanted, message)
+            candidates = workload.candidates(message)
             for row, halo in enumerate((True, False)):
                 holds = {
                     points: _holding(message, walks[points], candidates, truth.wanted, exact, halo) for points in every
@@ -106,21 +102,6 @@ def _holding(
     codes = scan(walk, walks, candidates, halo)
     holds: np.ndarray = np.where(codes >= 0, codes == wanted, exact)
     return holds
-
-
-def _candidates(workload: Workload, wanted: np.ndarray, message: PlanarRegion) -> np.ndarray:
-    """The constraints that the boxes leave to be evaluated."""
-    boxes = workload.boxes
-    west, south, east, north = message.box
-    found = (boxes[:, 0] <= east) & (boxes[:, 2] >= west) & (boxes[:, 1] <= north) & (boxes[:, 3] >= south)
-    for place in np.flatnonzero(found).tolist():
-        found[place] = box_relation(message.box, workload.regions[place].box) in _POSSIBLE[wanted[place]]
-    return found
-
-
-# Boxes that lie apart decide `disjoint`: what is left to evaluate is the rest.
-_POSSIBLE = tuple(POSSIBLE_IF_SIMPLE[relation] - {Relation.DISJOINT} for relation in RELATIONS)
-assert RELATIONS[DISJOINT] is Relation.DISJOINT
 
 
 # --- for people --------------------------------------------------------------------------------------------

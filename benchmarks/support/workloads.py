@@ -10,6 +10,7 @@ from random import Random
 
 import numpy as np
 
+from matcher.box_relations import POSSIBLE, POSSIBLE_IF_SIMPLE, box_relation
 from matcher.constraints import Constraint, Filter, Predicate, RegionTest
 from matcher.engines.packed import PackedTree
 from matcher.engines.pairs import NAMES
@@ -75,6 +76,19 @@ class Workload:
         constraints = self.constraints[:count]
         filters: list[Filter] = [(one, other) for one, other in zip(constraints[::2], constraints[1::2], strict=False)]
         return [tuple(filters[number::predicates]) for number in range(predicates)]
+
+    def candidates(self, message: PlanarRegion) -> np.ndarray:
+        """Which constraints the boxes leave to be evaluated: boxes that lie apart decide all, others exclude some."""
+        west, south, east, north = message.box
+        boxes = self.boxes
+        found: np.ndarray = (
+            (boxes[:, 0] <= east) & (boxes[:, 2] >= west) & (boxes[:, 1] <= north) & (boxes[:, 3] >= south)
+        )
+        for place in np.flatnonzero(found).tolist():
+            region = self.regions[place]
+            table = POSSIBLE_IF_SIMPLE if message.is_simple and region.is_simple else POSSIBLE
+            found[place] = box_relation(message.box, region.box) in table[self.relations[place]]
+        return found
 
 
 def packed_tree(regions: Sequence[PlanarRegion], relations: Sequence[Relation]) -> PackedTree:
