@@ -2,7 +2,6 @@
 
 A filter settles nearly all cases with one multiplication more than the plain formula. What it can't settle is summed
 without rounding, as an expansion: a sum of doubles that do not overlap, whose largest part has the sign of the whole.
-The midpoint of two points need not be a double; its side is the sign of a sum of two determinants, and is exact too.
 
 Products of coordinates between 1e-70 and 1e70 (or 0) never over- or underflow. With others, one float from 0 for
 example, the sum is made of integers that are wide enough for the products of any two doubles.
@@ -13,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["midpoint_above", "midpoint_side", "side"]
+__all__ = ["side"]
 
 _FILTER = 3.3306690738754716e-16  # (3 + 16 eps) eps, the bound of the rounding of the plain determinant
 _SPLITTER = 134217729.0  # 2**27 + 1
@@ -140,6 +139,8 @@ def _sign_of_limbs(limbs):
 
 @njit(cache=True)
 def _side_exactly(ax, ay, bx, by, px, py):
+    if (ax == px or by == py) and (ay == py or bx == px):
+        return 0  # p is a or b, or all are on a line along an axis: touching regions are full of these
     if not (_is_tame(ax) and _is_tame(ay) and _is_tame(bx) and _is_tame(by) and _is_tame(px) and _is_tame(py)):
         limbs = np.zeros(_LIMBS, np.int64)
         _accumulate_side(limbs, ax, ay, bx, by, px, py)
@@ -160,37 +161,3 @@ def side(ax, ay, bx, by, px, py):
     if determinant < -bound:
         return -1
     return _side_exactly(ax, ay, bx, by, px, py)
-
-
-@njit(cache=True)
-def midpoint_side(ax, ay, bx, by, px, py, qx, qy):
-    """The side of the point half way between p and q."""
-    of_p = side(ax, ay, bx, by, px, py)
-    of_q = side(ax, ay, bx, by, qx, qy)
-    if of_p == of_q or of_q == 0:
-        return of_p
-    if of_p == 0:
-        return of_q
-    if not (
-        _is_tame(ax) and _is_tame(ay) and _is_tame(bx) and _is_tame(by)
-        and _is_tame(px) and _is_tame(py) and _is_tame(qx) and _is_tame(qy)
-    ):  # fmt: skip
-        limbs = np.zeros(_LIMBS, np.int64)
-        _accumulate_side(limbs, ax, ay, bx, by, px, py)
-        _accumulate_side(limbs, ax, ay, bx, by, qx, qy)
-        return _sign_of_limbs(limbs)
-    parts = np.zeros(2 * _PARTS)
-    count = _add_side(parts, 0, ax, ay, bx, by, px, py)
-    return _sign(parts, _add_side(parts, count, ax, ay, bx, by, qx, qy))
-
-
-@njit(inline="always", cache=True)
-def midpoint_above(p, q, level):
-    """Whether (p + q) / 2 > level. The rounded sum decides unless it is the level's double, then what was rounded."""
-    total, tail = _two_sum(p, q)
-    twice = 2.0 * level
-    if math.isinf(total) or math.isinf(twice):
-        # A quarter of each: what is lost of the smallest is nothing beside these.
-        total, tail = _two_sum(p / 4.0, q / 4.0)
-        twice = level / 2.0
-    return total > twice or (total == twice and tail > 0.0)

@@ -60,14 +60,14 @@ class PackedTree:
         half = self._across
         if half.size:
             count = _search_across(
-                region.edges, region.rings, region.box, half.scale, half.boxes, half.levels, half.entry_boxes,
+                region.edges, region.rings, region.box, half.scale, half.boxes, half.levels, half.entries,
                 half.ids, half.relations, half.edges, half.edge_starts, half.rings, half.ring_starts,
                 half.disjoint_ids, half.disjoint_before, half.contains_ids, half.contains_before, skipped, found, count,
             )  # fmt: skip
         half = self._around
         if half.size:
             count = _search_around(
-                region.edges, region.rings, region.box, half.boxes, half.levels, half.entry_boxes, half.ids,
+                region.edges, region.rings, region.box, half.boxes, half.levels, half.entries, half.ids,
                 half.relations, half.edges, half.edge_starts, half.rings, half.ring_starts, skipped, found, count,
             )  # fmt: skip
         return found[:count]
@@ -81,13 +81,13 @@ class PackedTree:
         if self._across.size:
             half = self._across
             _candidates_across(
-                region.box, is_simple, half.boxes, half.levels, half.entry_boxes, half.ids, half.relations,
+                region.box, is_simple, half.boxes, half.levels, half.entries, half.ids, half.relations,
                 half.ring_starts, half.disjoint_ids, half.disjoint_before, certain, possible, counts,
             )  # fmt: skip
         if self._around.size:
             half = self._around
             _candidates_around(
-                region.box, half.boxes, half.levels, half.entry_boxes, half.ids, half.relations, possible, counts
+                region.box, half.boxes, half.levels, half.entries, half.ids, half.relations, possible, counts
             )
         return certain[: counts[0]], possible[: counts[1]]
 
@@ -101,15 +101,18 @@ class _Half:
             return
         boxes = regions.boxes[chosen]
         order = chosen[np.argsort(_hilbert(boxes), kind="stable")]
-        self.entry_boxes = np.ascontiguousarray(regions.boxes[order])
         self.ids, self.relations = ids[order], relations[order]
         sorted_regions = regions.taken(order)
         self.edges, self.edge_starts = sorted_regions.edges, sorted_regions.edge_starts
         self.rings, self.ring_starts = sorted_regions.rings, sorted_regions.ring_starts
         self.disjoint_ids, self.disjoint_before = _run(self.ids, self.relations == DISJOINT)
         self.contains_ids, self.contains_before = _run(self.ids, self.relations == CONTAINS)
-        self.boxes, self.levels = _pack(self.entry_boxes)
-        self.scale = float(np.abs(self.entry_boxes).max())
+        self.boxes, self.levels = _pack(sorted_regions.boxes)
+        self.scale = float(np.abs(sorted_regions.boxes).max())
+        # A line of the cache for each: its box, then y of its westernmost point, x of its southernmost, and so on.
+        self.entries = np.hstack(
+            [sorted_regions.boxes, _touching_points(self.edges, self.edge_starts, self.ring_starts)]
+        )
 
 
 def _run(ids: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -139,8 +142,8 @@ def _pack(entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _hilbert(boxes: np.ndarray) -> np.ndarray:
     """The places of the boxes' centres along a Hilbert curve."""
-    x = boxes[:, 0] / 2 + boxes[:, 2] / 2
-    y = boxes[:, 1] / 2 + boxes[:, 3] / 2
+    x = boxes[:, 0] / 4 + boxes[:, 2] / 4  # half of it, so that the difference of two does not overflow
+    y = boxes[:, 1] / 4 + boxes[:, 3] / 4
     most = (1 << _HILBERT_BITS) - 1
 
     def cells(values: Any) -> np.ndarray:
@@ -152,7 +155,33 @@ def _hilbert(boxes: np.ndarray) -> np.ndarray:
     return places
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
+def _touching_points(edges, edge_starts, ring_starts):
+    """Where each region touches its box: y in the west, x in the south, y in the east, x in the north.
+
+    Of several rings not a number, which nothing is left or right of.
+    """
+    points = np.full((len(edge_starts) - 1, 4), np.nan)
+    for place in range(len(points)):
+        if ring_starts[place + 1] - ring_starts[place] > 2:
+            continue
+        first = edge_starts[place]
+        west = south = east = north = first
+        for i in range(first + 1, edge_starts[place + 1]):
+            if edges[i, 0] < edges[west, 0]:
+                west = i
+            if edges[i, 0] > edges[east, 0]:
+                east = i
+            if edges[i, 1] < edges[south, 1]:
+                south = i
+            if edges[i, 1] > edges[north, 1]:
+                north = i
+        points[place, 0], points[place, 2] = edges[west, 1], edges[east, 1]
+        points[place, 1], points[place, 3] = edges[south, 0], edges[north, 0]
+    return points
+
+
+@njit(cache=True, nogil=True)
 def _hilbert_places(xs, ys):
     places = np.empty(len(xs), np.int64)
     for i in range(len(xs)):
@@ -174,21 +203,73 @@ def _hilbert_places(xs, ys):
     return places
 
 
+@njit(cache=True)
+def _prepared(edges, slack):
+    """Of each edge what the search asks for again and again: its box, its line dx y - dy x = c, and how far from 0 that
+    must be for a sign that is certain."""
+    rows = np.empty((edges.shape[0], 8))
+    for i in range(edges.shape[0]):
+        ax, ay, bx, by = edges[i, 0], edges[i, 1], edges[i, 2], edges[i, 3]
+        dx, dy = bx - ax, by - ay
+        rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3] = min(ax, bx), min(ay, by), max(ax, bx), max(ay, by)
+        rows[i, 4], rows[i, 5], rows[i, 6] = dx, dy, dx * ay - dy * ax
+        rows[i, 7] = slack * (abs(dx) + abs(dy)) + 1e-300  # what underflows is less
+    return rows
+
+
+@njit(cache=True)
+def _rays(edges):
+    """Of each edge its lower and upper y, x at its lower end and how it changes with y: what a ray needs."""
+    count = edges.shape[0]
+    lows, highs, xs, slopes = np.empty(count), np.empty(count), np.empty(count), np.empty(count)
+    for i in range(count):
+        x0, y0, x1, y1 = edges[i, 0], edges[i, 1], edges[i, 2], edges[i, 3]
+        if y0 > y1:
+            x0, y0, x1, y1 = x1, y1, x0, y0
+        lows[i], highs[i], xs[i] = y0, y1, x0
+        slopes[i] = (x1 - x0) / (y1 - y0) if y1 > y0 else 0.0
+    return lows, highs, xs, slopes
+
+
+@njit(cache=True)
+def _is_inside(edges, lows, highs, xs, slopes, slack, x, y):
+    """Whether a point that is certainly not on the boundary is in the interior; what is doubtful is done exactly."""
+    crossings = doubts = 0
+    for i in range(len(lows)):
+        ahead = xs[i] + (y - lows[i]) * slopes[i] - x
+        is_level = (lows[i] <= y) & (y < highs[i])
+        crossings += is_level & (ahead > slack)
+        doubts += is_level & (not (abs(ahead) > slack))
+    if doubts:
+        return locate(edges, x, y) > 0
+    return crossings % 2 == 1
+
+
 @njit(inline="always", cache=True)
-def _meets_box(edges, i, x0, y0, x1, y1, slack):
+def _meets_box(rows, i, x0, y0, x1, y1):
     """Whether an edge may meet a box: no only if it certainly does not."""
+    if rows[i, 2] < x0 or rows[i, 0] > x1 or rows[i, 3] < y0 or rows[i, 1] > y1:
+        return False
+    p0, p1, q0, q1 = rows[i, 4] * y0, rows[i, 4] * y1, rows[i, 5] * x0, rows[i, 5] * x1
+    lowest, highest = min(p0, p1) - max(q0, q1) - rows[i, 6], max(p0, p1) - min(q0, q1) - rows[i, 6]
+    return not (lowest > rows[i, 7] or highest < -rows[i, 7])
+
+
+@njit(inline="always", cache=True)
+def _cuts_through(edges, rows, i, entry):
+    """Whether an edge that may meet the box of a region of one ring certainly cuts it in two, so that both overlap.
+
+    Its ends are outside the box, so all of its line that is in the box belongs to it. Of the points where the region
+    touches its box one is left of the line and one right, and the interior, being connected, has a point of the edge.
+    """
+    x0, y0, x1, y1 = entry[0], entry[1], entry[2], entry[3]
     ax, ay, bx, by = edges[i, 0], edges[i, 1], edges[i, 2], edges[i, 3]
-    if max(ax, bx) < x0 or min(ax, bx) > x1 or max(ay, by) < y0 or min(ay, by) > y1:
+    if (x0 <= ax <= x1 and y0 <= ay <= y1) or (x0 <= bx <= x1 and y0 <= by <= y1):
         return False
-    dx, dy = bx - ax, by - ay
-    limit = slack * (abs(dx) + abs(dy)) + 1e-300  # what underflows is less
-    s0 = dx * (y0 - ay) - dy * (x0 - ax)
-    s1 = dx * (y0 - ay) - dy * (x1 - ax)
-    s2 = dx * (y1 - ay) - dy * (x0 - ax)
-    s3 = dx * (y1 - ay) - dy * (x1 - ax)
-    if s0 > limit and s1 > limit and s2 > limit and s3 > limit:
-        return False
-    return not (s0 < -limit and s1 < -limit and s2 < -limit and s3 < -limit)
+    dx, dy, c, limit = rows[i, 4], rows[i, 5], rows[i, 6], rows[i, 7]
+    west, south = dx * entry[4] - dy * x0 - c, dx * y0 - dy * entry[5] - c
+    east, north = dx * entry[6] - dy * x1 - c, dx * y1 - dy * entry[7] - c
+    return max(max(west, east), max(south, north)) > limit and min(min(west, east), min(south, north)) < -limit
 
 
 @njit(cache=True)
@@ -201,11 +282,13 @@ def _copy(found, count, ids, start, end):
 
 @njit(cache=True, nogil=True)
 def _search_across(
-    edges, rings, box, scale, boxes, levels, entry_boxes, ids, relations, all_edges, edge_starts, all_rings,
+    edges, rings, box, scale, boxes, levels, entries, ids, relations, all_edges, edge_starts, all_rings,
     ring_starts, disjoint_ids, disjoint_before, contains_ids, contains_before, skipped, found, count,
 ):  # fmt: skip
     # A cross product of numbers up to `scale` rounds by less than this, with much to spare.
     slack = 1e-14 * max(scale, max(max(abs(box[0]), abs(box[1])), max(abs(box[2]), abs(box[3]))))
+    rows = _prepared(edges, slack)
+    lows, highs, xs, slopes = _rays(edges)
     size = len(ids)
     height = len(levels) - 1
     edge_count = edges.shape[0]
@@ -224,15 +307,18 @@ def _search_across(
         x0, y0, x1, y1 = boxes[row, 0], boxes[row, 1], boxes[row, 2], boxes[row, 3]
         own = start + many
         mine = 0
-        for k in range(start, start + many):
-            i = kept[k]
-            if _meets_box(edges, i, x0, y0, x1, y1, slack):
-                kept[own + mine] = i
-                mine += 1
+        is_apart = x1 < box[0] or x0 > box[2] or y1 < box[1] or y0 > box[3]
+        if x0 <= box[0] and y0 <= box[1] and x1 >= box[2] and y1 >= box[3]:
+            own, mine = start, many  # all of the region is in this node: so are its edges
+        elif not is_apart:
+            for k in range(start, start + many):
+                if _meets_box(rows, kept[k], x0, y0, x1, y1):
+                    kept[own + mine] = kept[k]
+                    mine += 1
         if mine == 0:
             span = _LEAF ** (level + 1)
             first, last = node * span, min((node + 1) * span, size)
-            if x1 < box[0] or x0 > box[2] or y1 < box[1] or y0 > box[3] or locate(edges, x0, y0) < 0:
+            if is_apart or not _is_inside(edges, lows, highs, xs, slopes, slack, x0, y0):
                 count = _copy(found, count, disjoint_ids, disjoint_before[first], disjoint_before[last])
             else:
                 count = _copy(found, count, contains_ids, contains_before[first], contains_before[last])
@@ -247,8 +333,7 @@ def _search_across(
             if len(skipped) and (skipped[ids[entry] >> 6] >> np.uint64(ids[entry] & 63)) & np.uint64(1):
                 continue
             relation = relations[entry]
-            ex0, ey0 = entry_boxes[entry, 0], entry_boxes[entry, 1]
-            ex1, ey1 = entry_boxes[entry, 2], entry_boxes[entry, 3]
+            ex0, ey0, ex1, ey1 = entries[entry, 0], entries[entry, 1], entries[entry, 2], entries[entry, 3]
             if relation == CONTAINS:
                 if not (box[0] < ex0 and box[1] < ey0 and box[2] > ex1 and box[3] > ey1):
                     continue
@@ -261,28 +346,33 @@ def _search_across(
                     count += 1
                 continue
             near = 0
+            is_cut = False
             for k in range(own, own + mine):
                 i = kept[k]
-                if _meets_box(edges, i, ex0, ey0, ex1, ey1, slack):
+                if _meets_box(rows, i, ex0, ey0, ex1, ey1):
+                    if _cuts_through(edges, rows, i, entries[entry]):
+                        is_cut = True
+                        break
                     kept[own + mine + near] = i
                     near += 1
-            if near == 0:
-                if relation in (CONTAINS, DISJOINT):
-                    is_in = locate(edges, ex0, ey0) > 0
-                    if is_in == (relation == CONTAINS):
-                        found[count] = ids[entry]
-                        count += 1
-                continue
-            if pair_holds(
-                relation,
-                edges,
-                rings,
-                box,
-                kept[own + mine : own + mine + near],
-                all_edges[edge_starts[entry] : edge_starts[entry + 1]],
-                all_rings[ring_starts[entry] : ring_starts[entry + 1]],
-                entry_boxes[entry],
-            ):
+            if is_cut:
+                holds = relation == OVERLAPS
+            elif near == 0:
+                holds = relation in (CONTAINS, DISJOINT) and (relation == CONTAINS) == _is_inside(
+                    edges, lows, highs, xs, slopes, slack, ex0, ey0
+                )
+            else:
+                holds = pair_holds(
+                    relation,
+                    edges,
+                    rings,
+                    box,
+                    kept[own + mine : own + mine + near],
+                    all_edges[edge_starts[entry] : edge_starts[entry + 1]],
+                    all_rings[ring_starts[entry] : ring_starts[entry + 1]],
+                    entries[entry],
+                )
+            if holds:
                 found[count] = ids[entry]
                 count += 1
     return count
@@ -290,7 +380,7 @@ def _search_across(
 
 @njit(cache=True, nogil=True)
 def _search_around(
-    edges, rings, box, boxes, levels, entry_boxes, ids, relations, all_edges, edge_starts, all_rings, ring_starts,
+    edges, rings, box, boxes, levels, entries, ids, relations, all_edges, edge_starts, all_rings, ring_starts,
     skipped, found, count,
 ):  # fmt: skip
     size = len(ids)
@@ -312,8 +402,8 @@ def _search_around(
         for entry in range(node * _LEAF, min((node + 1) * _LEAF, size)):
             if len(skipped) and (skipped[ids[entry] >> 6] >> np.uint64(ids[entry] & 63)) & np.uint64(1):
                 continue
-            ex0, ey0 = entry_boxes[entry, 0], entry_boxes[entry, 1]
-            ex1, ey1 = entry_boxes[entry, 2], entry_boxes[entry, 3]
+            ex0, ey0 = entries[entry, 0], entries[entry, 1]
+            ex1, ey1 = entries[entry, 2], entries[entry, 3]
             relation = relations[entry]
             if ex0 > box[0] or ey0 > box[1] or ex1 < box[2] or ey1 < box[3]:
                 continue
@@ -328,7 +418,7 @@ def _search_around(
                 box,
                 all_edges[edge_starts[entry] : edge_starts[entry + 1]],
                 all_rings[ring_starts[entry] : ring_starts[entry + 1]],
-                entry_boxes[entry],
+                entries[entry],
             )
             if code == relation:
                 found[count] = ids[entry]
@@ -338,7 +428,7 @@ def _search_around(
 
 @njit(cache=True, nogil=True)
 def _candidates_across(
-    box, is_simple, boxes, levels, entry_boxes, ids, relations, ring_starts, disjoint_ids, disjoint_before, certain,
+    box, is_simple, boxes, levels, entries, ids, relations, ring_starts, disjoint_ids, disjoint_before, certain,
     possible, counts,
 ):  # fmt: skip
     size = len(ids)
@@ -363,8 +453,8 @@ def _candidates_across(
             continue
         for entry in range(node * _LEAF, min((node + 1) * _LEAF, size)):
             relation = relations[entry]
-            ex0, ey0 = entry_boxes[entry, 0], entry_boxes[entry, 1]
-            ex1, ey1 = entry_boxes[entry, 2], entry_boxes[entry, 3]
+            ex0, ey0 = entries[entry, 0], entries[entry, 1]
+            ex1, ey1 = entries[entry, 2], entries[entry, 3]
             if ex0 > box[2] or ey0 > box[3] or ex1 < box[0] or ey1 < box[1]:
                 if relation == DISJOINT:
                     certain[counts[0]] = ids[entry]
@@ -388,7 +478,7 @@ def _candidates_across(
 
 
 @njit(cache=True, nogil=True)
-def _candidates_around(box, boxes, levels, entry_boxes, ids, relations, possible, counts):
+def _candidates_around(box, boxes, levels, entries, ids, relations, possible, counts):
     size = len(ids)
     height = len(levels) - 1
     stack = np.empty((_LEAF * (height + 1) + 1, 2), np.int64)
@@ -407,8 +497,8 @@ def _candidates_around(box, boxes, levels, entry_boxes, ids, relations, possible
             continue
         for entry in range(node * _LEAF, min((node + 1) * _LEAF, size)):
             relation = relations[entry]
-            ex0, ey0 = entry_boxes[entry, 0], entry_boxes[entry, 1]
-            ex1, ey1 = entry_boxes[entry, 2], entry_boxes[entry, 3]
+            ex0, ey0 = entries[entry, 0], entries[entry, 1]
+            ex1, ey1 = entries[entry, 2], entries[entry, 3]
             if ex0 > box[0] or ey0 > box[1] or ex1 < box[2] or ey1 < box[3]:
                 continue
             if relation == INSIDE:

@@ -3,14 +3,14 @@
 A region is its directed edges, rows of (x0, y0, x1, y1) with the interior on the left, ring after ring. If an edge of
 one properly crosses an edge of the other they overlap. Else every contact is at a vertex of one of them, so the pieces
 into which contacts cut an edge begin and end at given points: no coordinate is ever computed. A piece lies on
-the other's boundary, or wholly in its interior or exterior, where its midpoint is. `matcher.relations` has the proof
-of the final table, and is what this must agree with.
+the other's boundary, or wholly in its interior or exterior, which the edges around its beginning tell.
+`matcher.relations` has the proof of that and of the final table, and is what this must agree with.
 """
 
 import numpy as np
 from numba import njit
 
-from matcher.engines.orientation import midpoint_above, midpoint_side, side
+from matcher.engines.orientation import side
 
 __all__ = [
     "CONTAINS", "COVERED_BY", "COVERS", "DISJOINT", "EQUALS", "INSIDE", "MEETS", "OVERLAPS", "NAMES", "locate",
@@ -20,7 +20,7 @@ __all__ = [
 DISJOINT, MEETS, OVERLAPS, EQUALS, INSIDE, CONTAINS, COVERS, COVERED_BY = range(8)
 NAMES = ("disjoint", "meets", "overlaps", "equals", "inside", "contains", "covers", "covered-by")
 
-_IN, _OUT, _SAME, _OPPOSITE, _TOUCH = 1, 2, 4, 8, 16
+_IN, _OUT, _SAME, _OPPOSITE = 1, 2, 4, 8
 
 
 @njit(cache=True)
@@ -38,18 +38,6 @@ def locate(edges, x, y):
         elif (y0 <= y) != (y1 <= y) and (where > 0) == (y0 < y1):
             inside = not inside
     return 1 if inside else -1
-
-
-@njit(cache=True)
-def _midpoint_inside(edges, px, py, qx, qy):
-    """Whether the midpoint of a piece that has no point but its ends on the boundary is in the interior."""
-    inside = False
-    for i in range(edges.shape[0]):
-        x0, y0, x1, y1 = edges[i, 0], edges[i, 1], edges[i, 2], edges[i, 3]
-        above0, above1 = midpoint_above(py, qy, y0), midpoint_above(py, qy, y1)
-        if above0 != above1 and (midpoint_side(x0, y0, x1, y1, px, py, qx, qy) > 0) == (not above1):
-            inside = not inside
-    return inside
 
 
 @njit(inline="always", cache=True)
@@ -73,13 +61,14 @@ def _near(edges, box):
 
 @njit(cache=True)
 def _contacts(a, near_a, b, near_b, touched_a, touched_b):
-    """-1 if two edges properly cross; else how many pairs touch. Marks the edges that do."""
-    count = 0
-    for i in near_a:
+    """Whether two edges properly cross. Else marks, beside `near_a` and `near_b`, the edges that touch."""
+    for k in range(len(near_a)):
+        i = near_a[k]
         ax0, ay0, ax1, ay1 = a[i, 0], a[i, 1], a[i, 2], a[i, 3]
         left, right = min(ax0, ax1), max(ax0, ax1)
         low, high = min(ay0, ay1), max(ay0, ay1)
-        for j in near_b:
+        for m in range(len(near_b)):
+            j = near_b[m]
             bx0, by0, bx1, by1 = b[j, 0], b[j, 1], b[j, 2], b[j, 3]
             if max(bx0, bx1) < left or min(bx0, bx1) > right or max(by0, by1) < low or min(by0, by1) > high:
                 continue
@@ -92,28 +81,25 @@ def _contacts(a, near_a, b, near_b, touched_a, touched_b):
             if a0 * a1 > 0:
                 continue
             if b0 * b1 < 0 and a0 * a1 < 0:
-                return -1
+                return True
             if (
                 (b0 == 0 and _on(ax0, ay0, ax1, ay1, bx0, by0))
                 or (b1 == 0 and _on(ax0, ay0, ax1, ay1, bx1, by1))
                 or (a0 == 0 and _on(bx0, by0, bx1, by1, ax0, ay0))
                 or (a1 == 0 and _on(bx0, by0, bx1, by1, ax1, ay1))
             ):
-                touched_a[i] = True
-                touched_b[j] = True
-                count += 1
-    return count
+                touched_a[k] = True
+                touched_b[m] = True
+    return False
 
 
 @njit(cache=True)
-def _cuts(edge, b, near_b, touched_b, points):
+def _cuts(edge, b, hits_b, points):
     """The points of an edge where vertices of the other lie on it, its own ends included, in order; how many."""
     x0, y0, x1, y1 = edge[0], edge[1], edge[2], edge[3]
     points[0, 0], points[0, 1] = x0, y0
     count = 1
-    for j in near_b:
-        if not touched_b[j]:
-            continue
+    for j in hits_b:
         for end in range(2):
             x, y = b[j, 2 * end], b[j, 2 * end + 1]
             if (x == x0 and y == y0) or (x == x1 and y == y1):
@@ -141,45 +127,63 @@ def _cuts(edge, b, near_b, touched_b, points):
 
 
 @njit(cache=True)
-def _piece_on(b, near_b, touched_b, px, py, qx, qy):
-    """_SAME or _OPPOSITE if the piece from p to q lies on an edge of the other, by its direction; else 0."""
-    for j in near_b:
-        if not touched_b[j]:
-            continue
-        x0, y0, x1, y1 = b[j, 0], b[j, 1], b[j, 2], b[j, 3]
-        if not (_on(x0, y0, x1, y1, px, py) and _on(x0, y0, x1, y1, qx, qy)):
-            continue
-        if side(x0, y0, x1, y1, px, py) == 0 and side(x0, y0, x1, y1, qx, qy) == 0:
-            along = (qx > px) == (x1 > x0) if x0 != x1 else (qy > py) == (y1 > y0)
-            return _SAME if along else _OPPOSITE
-    return 0
+def _is_between(x, y, first_x, first_y, last_x, last_y, px, py):
+    """Whether the direction from (x, y) to p is passed when turning counter-clockwise from `first` to `last`."""
+    turn = side(x, y, first_x, first_y, last_x, last_y)
+    if turn > 0:
+        return side(x, y, first_x, first_y, px, py) > 0 and side(x, y, px, py, last_x, last_y) > 0
+    if turn < 0:
+        return not (side(x, y, last_x, last_y, px, py) >= 0 and side(x, y, px, py, first_x, first_y) >= 0)
+    return side(x, y, first_x, first_y, px, py) > 0
 
 
 @njit(cache=True)
-def _boundary(a, rings_a, near_a, touched_a, b, near_b, touched_b, points):
-    """Where the boundary of a runs, seen from b, as flags.
+def _piece(b, hits_b, px, py, qx, qy):
+    """Where the piece from p to q runs, seen from b: a flag, or 0 if it does not begin at a contact.
 
-    A chain of edges that touch nothing goes on from a piece of an edge that does, so only rings without any contact
-    need a look of their own.
+    Both points may be on one edge of b: then so is the piece. Else the first direction clockwise from q, of all that
+    lead from p along b's boundary, tells: the interior is on the left of an edge that goes away, and between the
+    two; on the far side of one that comes in. No direction is that of q itself, for the piece would end where the edge
+    does, or lie on it.
+    """
+    is_contact = goes_away = False
+    x = y = 0.0
+    for j in hits_b:
+        x0, y0, x1, y1 = b[j, 0], b[j, 1], b[j, 2], b[j, 3]
+        if not (_on(x0, y0, x1, y1, px, py) and side(x0, y0, x1, y1, px, py) == 0):
+            continue
+        if _on(x0, y0, x1, y1, qx, qy) and side(x0, y0, x1, y1, qx, qy) == 0:
+            along = (qx > px) == (x1 > x0) if x0 != x1 else (qy > py) == (y1 > y0)
+            return _SAME if along else _OPPOSITE
+        if (x1 != px or y1 != py) and (not is_contact or _is_between(px, py, x, y, qx, qy, x1, y1)):
+            x, y, goes_away, is_contact = x1, y1, True, True
+        if (x0 != px or y0 != py) and (not is_contact or _is_between(px, py, x, y, qx, qy, x0, y0)):
+            x, y, goes_away, is_contact = x0, y0, False, True
+    if not is_contact:
+        return 0
+    return _IN if goes_away else _OUT
+
+
+@njit(cache=True)
+def _boundary(a, rings_a, hits_a, b, hits_b, points):
+    """Where the boundary of a runs, seen from b, as flags; `hits` are the edges that touch, in order.
+
+    Every stretch of a ring between two contacts has a piece that begins at one. Only rings without any contact need
+    a look of their own.
     """
     flags = 0
+    at = 0
     for ring in range(rings_a.shape[0] - 1):
         start, end = rings_a[ring], rings_a[ring + 1]
-        is_touched = False
-        for i in range(start, end):
-            if touched_a[i]:
-                is_touched = True
-                count = _cuts(a[i], b, near_b, touched_b, points)
-                for k in range(count - 1):
-                    px, py, qx, qy = points[k, 0], points[k, 1], points[k + 1, 0], points[k + 1, 1]
-                    flag = _piece_on(b, near_b, touched_b, px, py, qx, qy)
-                    if flag == 0:
-                        flag = _IN if _midpoint_inside(b, px, py, qx, qy) else _OUT
-                    flags |= flag
-                    if flags & _IN and flags & _OUT:
-                        return flags
-        if not is_touched:
+        if at == len(hits_a) or hits_a[at] >= end:
             flags |= _IN if locate(b, a[start, 0], a[start, 1]) > 0 else _OUT
+        while at < len(hits_a) and hits_a[at] < end:
+            count = _cuts(a[hits_a[at]], b, hits_b, points)
+            for k in range(count - 1):
+                flags |= _piece(b, hits_b, points[k, 0], points[k, 1], points[k + 1, 0], points[k + 1, 1])
+                if flags & _IN and flags & _OUT:
+                    return flags
+            at += 1
     return flags
 
 
@@ -200,30 +204,34 @@ def _table(of_a, of_b, touches):
 
 
 @njit(cache=True)
+def _relate_near(a, rings_a, near_a, b, rings_b, near_b):
+    """The relation, given the edges of each that may meet the other."""
+    touched_a, touched_b = np.zeros(len(near_a), np.bool_), np.zeros(len(near_b), np.bool_)
+    if _contacts(a, near_a, b, near_b, touched_a, touched_b):
+        return OVERLAPS
+    hits_a, hits_b = near_a[touched_a], near_b[touched_b]
+    points = np.empty((2 * max(len(hits_a), len(hits_b)) + 2, 2))
+    of_a = _boundary(a, rings_a, hits_a, b, hits_b, points)
+    if of_a & _IN and of_a & _OUT:
+        return OVERLAPS
+    of_b = _boundary(b, rings_b, hits_b, a, hits_a, points)
+    return _table(of_a, of_b, len(hits_a) > 0)
+
+
+@njit(cache=True)
 def relate_edges(a, rings_a, box_a, b, rings_b, box_b):
     """The code of "a relation b". `rings` has the first edge of each ring, and the number of edges at its end."""
     if box_a[2] < box_b[0] or box_b[2] < box_a[0] or box_a[3] < box_b[1] or box_b[3] < box_a[1]:
         return DISJOINT
-    near_a, near_b = _near(a, box_b), _near(b, box_a)
-    touched_a, touched_b = np.zeros(a.shape[0], np.bool_), np.zeros(b.shape[0], np.bool_)
-    contacts = _contacts(a, near_a, b, near_b, touched_a, touched_b)
-    if contacts < 0:
-        return OVERLAPS
-    points = np.empty((2 * max(a.shape[0], b.shape[0]) + 2, 2))
-    of_a = _boundary(a, rings_a, near_a, touched_a, b, near_b, touched_b, points)
-    if of_a & _IN and of_a & _OUT:
-        return OVERLAPS
-    of_b = _boundary(b, rings_b, near_b, touched_b, a, near_a, touched_a, points)
-    return _table(of_a, of_b, contacts > 0)
+    return _relate_near(a, rings_a, _near(a, box_b), b, rings_b, _near(b, box_a))
 
 
 @njit(inline="always", cache=True)
 def _meeting(a, near_a, b):
-    """-1 if two edges properly cross, 1 if some touch and none cross, 0 if there is no contact at all.
+    """What the first contact that is found is: -1 two edges that properly cross, 1 two that touch, 0 there is none.
 
     Edge by edge of a, along the rings of b: the side of a vertex is found once for the two edges it belongs to.
     """
-    result = 0
     for i in near_a:
         ax0, ay0, ax1, ay1 = a[i, 0], a[i, 1], a[i, 2], a[i, 3]
         left, right = min(ax0, ax1), max(ax0, ax1)
@@ -251,20 +259,20 @@ def _meeting(a, near_a, b):
                 or (a0 == 0 and _on(bx0, by0, bx1, by1, ax0, ay0))
                 or (a1 == 0 and _on(bx0, by0, bx1, by1, ax1, ay1))
             ):
-                result = 1
-    return result
+                return 1
+    return 0
 
 
 @njit(cache=True)
 def pair_holds(relation, a, rings_a, box_a, near_a, b, rings_b, box_b):
     """Whether "a relation b" holds, for the five relations that need no box of b around a.
 
-    `near_a` are the edges of a that may meet b's box, at least one.
+    `near_a` are the edges of a that may meet b's box, at least one, in order.
     """
-    contacts = _meeting(a, near_a, b)
-    if contacts < 0:
+    contact = _meeting(a, near_a, b)
+    if contact < 0:
         return relation == OVERLAPS
-    if contacts == 0:
+    if contact == 0:
         if relation in (MEETS, COVERS):
             return False
         if rings_a.shape[0] == 2 and rings_b.shape[0] == 2:
@@ -275,4 +283,4 @@ def pair_holds(relation, a, rings_a, box_a, near_a, b, rings_b, box_b):
             return relation == DISJOINT and locate(b, a[0, 0], a[0, 1]) < 0
     elif relation in (DISJOINT, CONTAINS):
         return False
-    return relate_edges(a, rings_a, box_a, b, rings_b, box_b) == relation
+    return _relate_near(a, rings_a, near_a, b, rings_b, _near(b, box_a)) == relation

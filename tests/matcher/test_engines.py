@@ -1,13 +1,12 @@
 """The compiled code says what the plain code says."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from random import Random
 
 import numpy as np
 import pytest
 
-from matcher.engines.orientation import midpoint_above, midpoint_side, side
+from matcher.engines.orientation import side
 from matcher.engines.packed import PackedTree
 from matcher.engines.pairs import NAMES, locate, relate_edges
 from matcher.engines.regions import EdgeRegion, EdgeRegions
@@ -58,17 +57,6 @@ def test_the_side_of_a_point_is_exact_where_products_underflow_or_overflow():
         seen.add(found := side(*six))
         assert found == (cross > 0) - (cross < 0), six
     assert seen == {-1, 0, 1}
-
-
-@pytest.mark.parametrize("draw", [number, extreme_number])
-def test_the_side_of_a_midpoint_is_exact(draw: Callable[[Random], float]):
-    rng = Random(2)
-    for _ in range(5_000):
-        ax, ay, bx, by, px, py, qx, qy = (draw(rng) for _ in range(8))
-        mx, my = (Fraction(px) + Fraction(qx)) / 2, (Fraction(py) + Fraction(qy)) / 2
-        cross = (Fraction(ax) - mx) * (Fraction(by) - my) - (Fraction(ay) - my) * (Fraction(bx) - mx)
-        assert midpoint_side(ax, ay, bx, by, px, py, qx, qy) == (cross > 0) - (cross < 0)
-        assert midpoint_above(py, qy, ay) == (my > Fraction(ay))
 
 
 def test_two_regions_have_the_relation_that_the_plain_code_finds(full_size: bool):
