@@ -29,8 +29,9 @@ from matcher.table.recent import Part, Recent
 
 __all__ = ["Engine", "Merge", "register", "scan_index", "values_of"]
 
-_LEAST_RECENT = 64
-_RECENT_SHARE = 32  # one in so many may be recent before `is_merge_due`
+_LEAST = 64
+_RECENT_SHARE = 16  # one in so many may be recent before `is_merge_due`: scanning them takes a third of a match then
+_REMOVED_SHARE = 4  # one in so many may be removed: those only take room
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +92,14 @@ class Engine:
     def match(self, event: Event | Mapping[str, Any]) -> set[Hashable]:
         """The ids of the predicates that hold for an event, or for values by name."""
         values = values_of(event)
-        state = self._state
-        found = state.table.match(values, state.removal.filters, early_stop=self._early_stop)
-        for recent in state.recent:
-            found.update(recent.match(values))
-        return found
+        while True:
+            state = self._state
+            found = state.table.match(values, state.removal.filters, early_stop=self._early_stop)
+            for recent in state.recent:
+                found.update(recent.match(values))
+            # If a merge has begun meanwhile, an id may have gone from here and come back where this did not look.
+            if self._state is state:
+                return found
 
     def match_many(self, events: Iterable[Event | Mapping[str, Any]]) -> list[set[Hashable]]:
         """The same for each of several, in their order."""
@@ -107,8 +111,8 @@ class Engine:
     def is_merge_due(self) -> bool:
         """Whether so much has changed that matching would be faster after a merge."""
         state = self._state
-        changes = sum(map(len, state.recent)) + state.removal.count
-        return changes > max(_LEAST_RECENT, len(state.table) // _RECENT_SHARE)
+        recent, size = sum(map(len, state.recent)), len(state.table)
+        return recent > max(_LEAST, size // _RECENT_SHARE) or state.removal.count > max(_LEAST, size // _REMOVED_SHARE)
 
     def merge(self) -> None:
         """All three steps at once."""

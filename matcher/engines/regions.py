@@ -2,18 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matcher.engines.runs import copy_runs
 from matcher.planar import PlanarRegion
 
 __all__ = ["EdgeRegion", "EdgeRegions", "Floats", "Ints"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_Number = TypeVar("_Number", np.float64, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +59,17 @@ class EdgeRegions:
 
     def taken(self, order: Ints) -> "EdgeRegions":
         """Those at these places, in this order."""
-        edge_starts, edges = _taken(self.edges, self.edge_starts, order)
-        ring_starts, rings = _taken(self.rings, self.ring_starts, order)
-        return EdgeRegions(edges, edge_starts, rings, ring_starts, np.ascontiguousarray(self.boxes[order]))
+        return EdgeRegions(
+            copy_runs(self.edges, self.edge_starts, order),
+            _starts(np.diff(self.edge_starts)[order]),
+            copy_runs(self.rings.reshape(-1, 1), self.ring_starts, order)[:, 0],
+            _starts(np.diff(self.ring_starts)[order]),
+            np.ascontiguousarray(self.boxes[order]),
+        )
 
 
-def _starts(lengths: Iterable[int]) -> Ints:
-    found = np.fromiter(lengths, np.int64)
+def _starts(lengths: Iterable[int] | Ints) -> Ints:
+    found = lengths if isinstance(lengths, np.ndarray) else np.fromiter(lengths, np.int64)
     starts = np.zeros(len(found) + 1, np.int64)
     np.cumsum(found, out=starts[1:])
     return starts
-
-
-def _taken(values: NDArray[_Number], starts: Ints, order: Ints) -> tuple[Ints, NDArray[_Number]]:
-    lengths = starts[order + 1] - starts[order]
-    new_starts = _starts(lengths)
-    places = np.arange(new_starts[-1]) - np.repeat(new_starts[:-1] - starts[order], lengths)
-    return new_starts, np.ascontiguousarray(values[places])

@@ -16,6 +16,7 @@ import numpy as np
 from matcher.table.bits import (
     Bits,
     Filters,
+    distinct,
     empty_bits,
     exclude_all_but,
     exclude_all_but_counted,
@@ -42,7 +43,7 @@ class Satisfiable:
     """Constraints of which one finds out which hold: all filters that have another are excluded."""
 
     def __init__(self, filters: Filters, size: int) -> None:
-        unique = np.unique(filters)
+        unique = distinct(filters)
         self._need = _NO_FILTERS
         if len(unique) != len(filters):
             self._need = np.bincount(filters, minlength=size).astype(np.int32)

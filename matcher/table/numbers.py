@@ -12,7 +12,7 @@ import numpy as np
 
 from matcher.constraints import BoolTest, NumberTest, TimeTest
 from matcher.selector.tree import CompareOp, Time
-from matcher.table.bits import Bits, Filters
+from matcher.table.bits import Bits, Filters, distinct
 from matcher.table.families import Bounds, Equal, Number, Unequal, exact_numbers
 from matcher.table.growing import Columns
 from matcher.table.plain import ConstraintIndex, Holds, PlainStore
@@ -65,7 +65,7 @@ class _Comparisons:
             self._odd.exclude(value, out, size)
 
     def filters(self) -> Filters:
-        return np.union1d(self._columns.rows()[0], self._odd.filters())
+        return distinct(np.concatenate((self._columns.rows()[0], self._odd.filters())))
 
     def merged(self, parts: Sequence[tuple[Self, Filters]]) -> Self:
         store = type(self)(self._odd.holds)

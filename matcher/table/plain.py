@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from matcher.table.bits import Bits, Filters, set_bits
+from matcher.table.bits import Bits, Filters, distinct, set_bits
 from matcher.table.growing import Columns
 
 __all__ = ["ConstraintIndex", "Entry", "FilterStore", "Holds", "IndexFactory", "PlainIndex", "PlainStore", "Store"]
@@ -63,7 +63,7 @@ class FilterStore:
         """Nothing: who has the value satisfies all of them."""
 
     def filters(self) -> Filters:
-        return np.unique(self._columns.rows()[0])
+        return distinct(self._columns.rows()[0])
 
     def merged(self, parts: "Sequence[tuple[FilterStore, Filters]]") -> "FilterStore":
         store = FilterStore()
@@ -98,7 +98,7 @@ class PlainStore:
                 out[number >> 6] |= np.uint64(1 << (number & 63))
 
     def filters(self) -> Filters:
-        return np.unique(np.fromiter((number for number, _ in self._entries), np.int32))
+        return distinct(np.fromiter((number for number, _ in self._entries), np.int32))
 
     def merged(self, parts: "Sequence[tuple[PlainStore, Filters]]") -> "PlainStore":
         store = PlainStore(self.holds, self._factory)

@@ -22,10 +22,10 @@ def no_raster():
     return np.empty((0, 0), np.int8)
 
 
-@njit(inline="always", cache=True)
+@njit(cache=True)
 def _cell(value, low, per_unit):
     """Never falls while the value rises, so what lies between two numbers is in the cells between theirs."""
-    return min(max(int(np.floor((value - low) * per_unit)), 0), _CELLS - 1)
+    return int(min(max((value - low) * per_unit, 0.0), _CELLS - 1.0))
 
 
 @njit(cache=True)
@@ -69,7 +69,7 @@ def rasterized(edges, box):
     return sides
 
 
-@njit(inline="always", cache=True)
+@njit(cache=True)
 def side_of_box(sides, box, x0, y0, x1, y1):
     """Where a box lies that meets the region's own: INSIDE, OUTSIDE or perhaps CROSSED."""
     across, up = _CELLS / (box[2] - box[0]), _CELLS / (box[3] - box[1])

@@ -14,8 +14,9 @@ from matcher.constraints import RegionTest
 from matcher.engines.packed import PackedTree
 from matcher.engines.pairs import NAMES
 from matcher.engines.regions import EdgeRegion, EdgeRegions
+from matcher.engines.runs import copy_runs
 from matcher.planar import PlanarRegion
-from matcher.table.bits import Bits, Filters, copy_runs, empty_bits, set_bits, size_of
+from matcher.table.bits import Bits, Filters, distinct, empty_bits, set_bits, size_of
 from matcher.table.families import Satisfiable
 from matcher.table.growing import Columns
 from matcher.table.pairs import exclude_each
@@ -72,7 +73,7 @@ class RegionStore:
         )  # fmt: skip
 
     def filters(self) -> Filters:
-        return np.unique(self._tests.rows()[0])
+        return distinct(self._tests.rows()[0])
 
     def merged(self, parts: "Sequence[tuple[RegionStore, Filters]]") -> "RegionStore":
         store = RegionStore()

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from matcher.constraints import StringOp, StringTest
-from matcher.table.bits import Bits, Filters
+from matcher.table.bits import Bits, Filters, distinct
 from matcher.table.families import Equal, Runs, Satisfiable, Unequal
 from matcher.table.growing import Columns
 from matcher.table.plain import ConstraintIndex
@@ -35,7 +35,7 @@ class StringStore:
 
     def filters(self) -> Filters:
         every = [patterns.columns.rows()[0] for patterns in self._by_op.values()]
-        return np.unique(np.concatenate(every)) if every else np.empty(0, np.int32)
+        return distinct(np.concatenate(every)) if every else np.empty(0, np.int32)
 
     def merged(self, parts: "Sequence[tuple[StringStore, Filters]]") -> "StringStore":
         store = StringStore()
