@@ -140,11 +140,14 @@ def plot(result: dict[str, Any], path: Path) -> None:
                     figures[f"{halo}_{what}_percent"],
                     colours[kind],
                     style,
+                    shows_spread=False,  # nine lines are enough to look at
                 )
                 for (name, of_set), style in zip(result.items(), ("-", "--", ":"), strict=True)
                 for kind, figures in of_set["types"].items()
             ]
-    draw_lines(panels, path, x="points per half of the universe's extent", y="percent of answers", is_log=False)
+    draw_lines(
+        panels, path, x="points per half of the universe's extent", y="percent of answers", is_log=False, columns=2
+    )
 
 
 QUESTION = Question(

@@ -22,8 +22,11 @@ Spread = Mapping[str, float]  # median, min, max
 class Line:
     """One line: its name, what it is at each place, and how it looks."""
 
-    def __init__(self, label: str, points: Mapping[str, Spread], colour: str, style: str = "-") -> None:
+    def __init__(
+        self, label: str, points: Mapping[str, Spread], colour: str, style: str = "-", *, shows_spread: bool = True
+    ) -> None:
         self.label, self.points, self.colour, self.style = label, points, colour, style
+        self._shows_spread = shows_spread
 
     def draw(self, axes: Any) -> None:
         xs = [float(x) for x in self.points]
@@ -37,6 +40,8 @@ class Line:
             markersize=3.5,
             linewidth=2 if self.colour == "ours" else 1.4,
         )
+        if not self._shows_spread:
+            return
         axes.fill_between(
             xs,
             [point["min"] for point in self.points.values()],
@@ -48,27 +53,30 @@ class Line:
 
 
 def draw_lines(
-    panels: Mapping[str, Sequence[Line]], path: Path, *, x: str, y: str, is_log: bool = True, title: str = ""
+    panels: Mapping[str, Sequence[Line]], path: Path, *, x: str, y: str, is_log: bool = True, columns: int | None = None
 ) -> None:
-    """A panel beside the other, on the same scale."""
-    figure = Figure(figsize=(0.8 + 4.4 * max(len(panels), 1.4), 4.6), layout="constrained")
-    every: Any = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, (name, lines) in zip(every, panels.items(), strict=True):
+    """A panel beside the other, on one scale; with `columns` in several rows, each panel on a scale of its own."""
+    wide = columns or len(panels)
+    rows = -(-len(panels) // wide)
+    figure = Figure(figsize=(0.8 + 4.4 * max(wide, 1.4), 1 + 3.6 * rows), layout="constrained")
+    every: Any = figure.subplots(rows, wide, sharey=columns is None, squeeze=False)
+    for axes, (name, lines) in zip(every.flat, panels.items(), strict=True):
         for line in lines:
             line.draw(axes)
+        axes.set_xlim(left=0)
         if is_log:
             axes.set_yscale("log")
         else:
             axes.set_ylim(bottom=0)
         axes.set_title(name, fontsize=10)
-        axes.set_xlabel(x)
         axes.grid(True, which="major", alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
-    every[0].set_ylabel(y)
-    handles, labels = every[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8, frameon=False)
-    if title:
-        figure.suptitle(title, fontsize=11)
+    for axes in every[-1]:
+        axes.set_xlabel(x)
+    for axes in every[:, 0]:
+        axes.set_ylabel(y)
+    handles, labels = every[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(3, wide + 1), fontsize=8, frameon=False)
     figure.savefig(path, dpi=_DPI, metadata={"Software": None})
 
 
