@@ -82,8 +82,12 @@ def _plainly(test: Any, value: Any) -> bool:
     return holds(Constraint("", test), value)
 
 
-_KINDS[BoolTest] = Kind((bool,), lambda: BoolStore(_plainly))
-_KINDS[NumberTest] = Kind((int, float), lambda: NumberStore(_plainly))
-_KINDS[StringTest] = Kind((str,), StringStore)
-_KINDS[TimeTest] = Kind((Time,), lambda: TimeStore(_plainly))
-_KINDS[RegionTest] = Kind((PlanarRegion,), RegionStore, is_dear=True)
+_KINDS.update(
+    {
+        BoolTest: Kind((bool,), lambda: BoolStore(_plainly)),
+        NumberTest: Kind((int, float), lambda: NumberStore(_plainly)),
+        StringTest: Kind((str,), StringStore),
+        TimeTest: Kind((Time,), lambda: TimeStore(_plainly)),
+        RegionTest: Kind((PlanarRegion,), RegionStore, is_dear=True),
+    }
+)
