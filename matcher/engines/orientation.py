@@ -139,8 +139,6 @@ def _sign_of_limbs(limbs):
 
 @njit(cache=True)
 def _side_exactly(ax, ay, bx, by, px, py):
-    if (ax == px or by == py) and (ay == py or bx == px):
-        return 0  # p is a or b, or all are on a line along an axis: touching regions are full of these
     if not (_is_tame(ax) and _is_tame(ay) and _is_tame(bx) and _is_tame(by) and _is_tame(px) and _is_tame(py)):
         limbs = np.zeros(_LIMBS, np.int64)
         _accumulate_side(limbs, ax, ay, bx, by, px, py)
@@ -160,4 +158,6 @@ def side(ax, ay, bx, by, px, py):
         return 1
     if determinant < -bound:
         return -1
+    if (ax == px or by == py) and (ay == py or bx == px):
+        return 0  # p is a or b, or all are on a line along an axis: touching regions are full of these
     return _side_exactly(ax, ay, bx, by, px, py)

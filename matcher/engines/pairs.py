@@ -21,6 +21,7 @@ DISJOINT, MEETS, OVERLAPS, EQUALS, INSIDE, CONTAINS, COVERS, COVERED_BY = range(
 NAMES = ("disjoint", "meets", "overlaps", "equals", "inside", "contains", "covers", "covered-by")
 
 _IN, _OUT, _SAME, _OPPOSITE = 1, 2, 4, 8
+_ANY = -1
 
 
 @njit(cache=True)
@@ -60,8 +61,10 @@ def _near(edges, box):
 
 
 @njit(cache=True)
-def _contacts(a, near_a, b, near_b, touched_a, touched_b):
-    """Whether two edges properly cross. Else marks, beside `near_a` and `near_b`, the edges that touch."""
+def _contacts(a, near_a, b, near_b):
+    """-1 if two edges properly cross, else how many pairs touch; and the pairs, as places in `near_a` and `near_b`."""
+    count = 0
+    pairs = np.empty((2 * (len(near_a) + len(near_b)), 2), np.int64)
     for k in range(len(near_a)):
         i = near_a[k]
         ax0, ay0, ax1, ay1 = a[i, 0], a[i, 1], a[i, 2], a[i, 3]
@@ -81,25 +84,44 @@ def _contacts(a, near_a, b, near_b, touched_a, touched_b):
             if a0 * a1 > 0:
                 continue
             if b0 * b1 < 0 and a0 * a1 < 0:
-                return True
+                return -1, pairs
             if (
                 (b0 == 0 and _on(ax0, ay0, ax1, ay1, bx0, by0))
                 or (b1 == 0 and _on(ax0, ay0, ax1, ay1, bx1, by1))
                 or (a0 == 0 and _on(bx0, by0, bx1, by1, ax0, ay0))
                 or (a1 == 0 and _on(bx0, by0, bx1, by1, ax1, ay1))
             ):
-                touched_a[k] = True
-                touched_b[m] = True
-    return False
+                if count == len(pairs):  # many edges in one point
+                    pairs = np.concatenate((pairs, np.empty_like(pairs)))
+                pairs[count, 0], pairs[count, 1] = k, m
+                count += 1
+    return count, pairs
 
 
 @njit(cache=True)
-def _cuts(edge, b, hits_b, points):
+def _partners(pairs, own, near, near_other):
+    """Of each edge of `near` the edges of the other that touch it: where they begin, and they, one behind the other."""
+    starts = np.zeros(len(near) + 1, np.int64)
+    for pair in pairs:
+        starts[pair[own] + 1] += 1
+    for k in range(len(near)):
+        starts[k + 1] += starts[k]
+    filled = starts[:-1].copy()
+    partners = np.empty(len(pairs), np.int64)
+    for pair in pairs:
+        k = pair[own]
+        partners[filled[k]] = near_other[pair[1 - own]]
+        filled[k] += 1
+    return starts, partners
+
+
+@njit(cache=True)
+def _cuts(edge, b, touching, points):
     """The points of an edge where vertices of the other lie on it, its own ends included, in order; how many."""
     x0, y0, x1, y1 = edge[0], edge[1], edge[2], edge[3]
     points[0, 0], points[0, 1] = x0, y0
     count = 1
-    for j in hits_b:
+    for j in touching:
         for end in range(2):
             x, y = b[j, 2 * end], b[j, 2 * end + 1]
             if (x == x0 and y == y0) or (x == x1 and y == y1):
@@ -138,8 +160,9 @@ def _is_between(x, y, first_x, first_y, last_x, last_y, px, py):
 
 
 @njit(cache=True)
-def _piece(b, hits_b, px, py, qx, qy):
-    """Where the piece from p to q runs, seen from b: a flag, or 0 if it does not begin at a contact.
+def _piece(b, touching, px, py, qx, qy):
+    """Where the piece from p to q runs, seen from b: a flag, or 0 if it does not begin at a contact. `touching` are the
+    edges of b that touch the edge it is a piece of.
 
     Both points may be on one edge of b: then so is the piece. Else the first direction clockwise from q, of all that
     lead from p along b's boundary, tells: the interior is on the left of an edge that goes away, and between the
@@ -148,7 +171,7 @@ def _piece(b, hits_b, px, py, qx, qy):
     """
     is_contact = goes_away = False
     x = y = 0.0
-    for j in hits_b:
+    for j in touching:
         x0, y0, x1, y1 = b[j, 0], b[j, 1], b[j, 2], b[j, 3]
         if not (_on(x0, y0, x1, y1, px, py) and side(x0, y0, x1, y1, px, py) == 0):
             continue
@@ -165,25 +188,28 @@ def _piece(b, hits_b, px, py, qx, qy):
 
 
 @njit(cache=True)
-def _boundary(a, rings_a, hits_a, b, hits_b, points):
-    """Where the boundary of a runs, seen from b, as flags; `hits` are the edges that touch, in order.
+def _boundary(a, rings_a, near_a, starts, partners, b, points, stop):
+    """Where the boundary of a runs, seen from b, as flags.
 
     Every stretch of a ring between two contacts has a piece that begins at one. Only rings without any contact need
-    a look of their own.
+    a look of their own. The flags of `stop` decide for the caller, as do being inside and outside: then others may be
+    missing.
     """
     flags = 0
-    at = 0
+    k = 0
     for ring in range(rings_a.shape[0] - 1):
-        start, end = rings_a[ring], rings_a[ring + 1]
-        if at == len(hits_a) or hits_a[at] >= end:
-            flags |= _IN if locate(b, a[start, 0], a[start, 1]) > 0 else _OUT
-        while at < len(hits_a) and hits_a[at] < end:
-            count = _cuts(a[hits_a[at]], b, hits_b, points)
-            for k in range(count - 1):
-                flags |= _piece(b, hits_b, points[k, 0], points[k, 1], points[k + 1, 0], points[k + 1, 1])
-                if flags & _IN and flags & _OUT:
+        is_touched = False
+        while k < len(near_a) and near_a[k] < rings_a[ring + 1]:
+            touching = partners[starts[k] : starts[k + 1]]
+            if len(touching):
+                is_touched = True
+                for i in range(_cuts(a[near_a[k]], b, touching, points) - 1):
+                    flags |= _piece(b, touching, points[i, 0], points[i, 1], points[i + 1, 0], points[i + 1, 1])
+                if flags & stop or (flags & _IN and flags & _OUT):
                     return flags
-            at += 1
+            k += 1
+        if not is_touched:
+            flags |= _IN if locate(b, a[rings_a[ring], 0], a[rings_a[ring], 1]) > 0 else _OUT
     return flags
 
 
@@ -204,18 +230,22 @@ def _table(of_a, of_b, touches):
 
 
 @njit(cache=True)
-def _relate_near(a, rings_a, near_a, b, rings_b, near_b):
-    """The relation, given the edges of each that may meet the other."""
-    touched_a, touched_b = np.zeros(len(near_a), np.bool_), np.zeros(len(near_b), np.bool_)
-    if _contacts(a, near_a, b, near_b, touched_a, touched_b):
+def _relate_near(a, rings_a, near_a, b, rings_b, near_b, wanted):
+    """The relation, given the edges of each that may meet the other; if it is not the wanted one, maybe another."""
+    count, pairs = _contacts(a, near_a, b, near_b)
+    if count < 0:
         return OVERLAPS
-    hits_a, hits_b = near_a[touched_a], near_b[touched_b]
-    points = np.empty((2 * max(len(hits_a), len(hits_b)) + 2, 2))
-    of_a = _boundary(a, rings_a, hits_a, b, hits_b, points)
+    points = np.empty((2 * count + 2, 2))
+    stop = _IN | _SAME if wanted == MEETS else _OUT | _OPPOSITE if wanted == COVERS else 0
+    starts, partners = _partners(pairs[:count], 1, near_b, near_a)
+    of_b = _boundary(b, rings_b, near_b, starts, partners, a, points, stop)
+    if of_b & stop or (of_b & _IN and of_b & _OUT):
+        return OVERLAPS
+    starts, partners = _partners(pairs[:count], 0, near_a, near_b)
+    of_a = _boundary(a, rings_a, near_a, starts, partners, b, points, 0)
     if of_a & _IN and of_a & _OUT:
         return OVERLAPS
-    of_b = _boundary(b, rings_b, hits_b, a, hits_a, points)
-    return _table(of_a, of_b, len(hits_a) > 0)
+    return _table(of_a, of_b, count > 0)
 
 
 @njit(cache=True)
@@ -223,16 +253,18 @@ def relate_edges(a, rings_a, box_a, b, rings_b, box_b):
     """The code of "a relation b". `rings` has the first edge of each ring, and the number of edges at its end."""
     if box_a[2] < box_b[0] or box_b[2] < box_a[0] or box_a[3] < box_b[1] or box_b[3] < box_a[1]:
         return DISJOINT
-    return _relate_near(a, rings_a, _near(a, box_b), b, rings_b, _near(b, box_a))
+    return _relate_near(a, rings_a, _near(a, box_b), b, rings_b, _near(b, box_a), _ANY)
 
 
 @njit(inline="always", cache=True)
 def _meeting(a, near_a, b):
-    """What the first contact that is found is: -1 two edges that properly cross, 1 two that touch, 0 there is none.
+    """What the first contact that is found is, -1 two edges that properly cross, 1 two that touch, 0 there is none; and
+    how many edges of a were looked at before in vain.
 
     Edge by edge of a, along the rings of b: the side of a vertex is found once for the two edges it belongs to.
     """
-    for i in near_a:
+    for k in range(len(near_a)):
+        i = near_a[k]
         ax0, ay0, ax1, ay1 = a[i, 0], a[i, 1], a[i, 2], a[i, 3]
         left, right = min(ax0, ax1), max(ax0, ax1)
         low, high = min(ay0, ay1), max(ay0, ay1)
@@ -252,15 +284,15 @@ def _meeting(a, near_a, b):
             if a0 * a1 > 0:
                 continue
             if b0 * b1 < 0 and a0 * a1 < 0:
-                return -1
+                return -1, k
             if (
                 (b0 == 0 and _on(ax0, ay0, ax1, ay1, bx0, by0))
                 or (b1 == 0 and _on(ax0, ay0, ax1, ay1, bx1, by1))
                 or (a0 == 0 and _on(bx0, by0, bx1, by1, ax0, ay0))
                 or (a1 == 0 and _on(bx0, by0, bx1, by1, ax1, ay1))
             ):
-                return 1
-    return 0
+                return 1, k
+    return 0, len(near_a)
 
 
 @njit(cache=True)
@@ -269,7 +301,7 @@ def pair_holds(relation, a, rings_a, box_a, near_a, b, rings_b, box_b):
 
     `near_a` are the edges of a that may meet b's box, at least one, in order.
     """
-    contact = _meeting(a, near_a, b)
+    contact, first = _meeting(a, near_a, b)
     if contact < 0:
         return relation == OVERLAPS
     if contact == 0:
@@ -283,4 +315,4 @@ def pair_holds(relation, a, rings_a, box_a, near_a, b, rings_b, box_b):
             return relation == DISJOINT and locate(b, a[0, 0], a[0, 1]) < 0
     elif relation in (DISJOINT, CONTAINS):
         return False
-    return _relate_near(a, rings_a, near_a, b, rings_b, _near(b, box_a)) == relation
+    return _relate_near(a, rings_a, near_a[first:], b, rings_b, _near(b, box_a), relation) == relation
