@@ -92,14 +92,18 @@ class Engine:
     def match(self, event: Event | Mapping[str, Any]) -> set[Hashable]:
         """The ids of the predicates that hold for an event, or for values by name."""
         values = values_of(event)
-        while True:
-            state = self._state
-            found = state.table.match(values, state.removal.filters, early_stop=self._early_stop)
-            for recent in state.recent:
+        state = self._state
+        found = state.table.match(values, state.removal.filters, early_stop=self._early_stop)
+        waiting = state.recent
+        while waiting:
+            for recent in waiting:
                 found.update(recent.match(values))
-            # If a merge has begun meanwhile, an id may have gone from here and come back where this did not look.
-            if self._state is state:
-                return found
+            # If a merge has begun meanwhile, an id may have gone from there and come back where this has not looked.
+            now = self._state.recent
+            if recent not in now:  # and it was finished, and others: the place to look at may be in a table
+                return self.match(values)
+            waiting = now[now.index(recent) + 1 :]
+        return found
 
     def match_many(self, events: Iterable[Event | Mapping[str, Any]]) -> list[set[Hashable]]:
         """The same for each of several, in their order."""

@@ -36,6 +36,7 @@ from matcher.table.recent import Part
 
 __all__ = ["Removal", "Table"]
 
+_STEP = 1024
 _KEPT_BYTES = 1 << 23  # of sets for kinds of messages; then they are forgotten and made anew
 
 
@@ -70,7 +71,7 @@ class Table:
         self.end, self.number = end, number
         kept = [np.flatnonzero(~part.gone) for part in parts]
         self.serials = np.concatenate([part.serials[places] for part, places in zip(parts, kept, strict=True)])
-        self._ids = np.concatenate([part.ids[places] for part, places in zip(parts, kept, strict=True)])
+        self._ids = _joined([part.ids for part in parts], kept)
         lengths = [np.diff(part.starts) for part in parts]
         of_kept = np.concatenate([each[places] for each, places in zip(lengths, kept, strict=True)])
         self.starts = np.zeros(len(of_kept) + 1, np.int64)
@@ -147,6 +148,18 @@ class Table:
             self._excluded.clear()
         self._excluded[signature] = excluded
         return excluded
+
+
+def _joined(objects: Sequence[np.ndarray], kept: Sequence[np.ndarray]) -> np.ndarray:
+    """Those that are kept of each. To copy references takes the interpreter's lock, so it is done in small steps."""
+    found = np.empty(sum(map(len, kept)), object)
+    at = 0
+    for each, places in zip(objects, kept, strict=True):
+        for start in range(0, len(places), _STEP):
+            step = places[start : start + _STEP]
+            found[at : at + len(step)] = each[step]
+            at += len(step)
+    return found
 
 
 def _by_key(

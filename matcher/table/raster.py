@@ -10,7 +10,7 @@ from numba import njit
 
 from matcher.engines.pairs import locate
 
-__all__ = ["CROSSED", "INSIDE", "OUTSIDE", "no_raster", "rasterized", "side_of_box"]
+__all__ = ["CROSSED", "INSIDE", "OUTSIDE", "cells_per_unit", "no_raster", "rasterized", "side_of_box"]
 
 OUTSIDE, INSIDE, CROSSED = 0, 1, 2
 _CELLS = 32
@@ -36,7 +36,7 @@ def rasterized(edges, box):
     scale = max(max(abs(x0), abs(x1)), max(abs(y0), abs(y1)))
     if not (_LEAST < width < _MOST and _LEAST < height < _MOST and scale < _MOST):
         return no_raster()
-    across, up = _CELLS / width, _CELLS / height
+    across, up = cells_per_unit(box)
     slack_x, slack_y = 1e-13 * scale + 1e-9 * width, 1e-13 * scale + 1e-9 * height
     sides = np.full((_CELLS, _CELLS), -1, np.int8)
     for i in range(edges.shape[0]):
@@ -70,11 +70,16 @@ def rasterized(edges, box):
 
 
 @njit(cache=True)
-def side_of_box(sides, box, x0, y0, x1, y1):
-    """Where a box lies that meets the region's own: INSIDE, OUTSIDE or perhaps CROSSED."""
-    across, up = _CELLS / (box[2] - box[0]), _CELLS / (box[3] - box[1])
-    left, right = _cell(x0, box[0], across), _cell(x1, box[0], across)
-    low, high = _cell(y0, box[1], up), _cell(y1, box[1], up)
+def cells_per_unit(box):
+    return _CELLS / (box[2] - box[0]), _CELLS / (box[3] - box[1])
+
+
+@njit(cache=True)
+def side_of_box(sides, west, south, across, up, x0, y0, x1, y1):
+    """Where a box lies that meets the region's own, which begins at `west` and `south`: INSIDE, OUTSIDE or perhaps
+    CROSSED. The other two are its `cells_per_unit`."""
+    left, right = _cell(x0, west, across), _cell(x1, west, across)
+    low, high = _cell(y0, south, up), _cell(y1, south, up)
     for column in range(left, right + 1):
         for row in range(low, high + 1):
             if sides[column, row] == CROSSED:

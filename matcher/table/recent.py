@@ -104,7 +104,7 @@ class Recent:
                 self._exclude_listed(group, out, size)
         for group, value in (*met.cheap, *met.dear):
             group.store.exclude(value, out, size)
-        return [self._ids[place] for place in remaining(out, owners).tolist()]
+        return list(map(self._ids.__getitem__, remaining(out, owners).tolist()))
 
     def part(self) -> Part:
         """What was added; the caller adds no more. What is removed later shows in the serial numbers only."""

@@ -10,7 +10,7 @@ from numba import njit
 from matcher.engines.pairs import CONTAINS, DISJOINT
 from matcher.table.bits import ONE
 from matcher.table.pairs import test_holds
-from matcher.table.raster import CROSSED, INSIDE, no_raster, rasterized, side_of_box
+from matcher.table.raster import CROSSED, INSIDE, cells_per_unit, no_raster, rasterized, side_of_box
 
 __all__ = [
     "append_ring", "exclude_coded", "exclude_comparisons", "exclude_lacking", "exclude_listed", "exclude_regions",
@@ -88,6 +88,7 @@ def exclude_regions(
     near = np.empty(edges.shape[0], np.int64)
     x0, y0, x1, y1 = box[0], box[1], box[2], box[3]
     sides = no_raster()
+    across = up = 0.0
     met = 0
     for entry in range(count):
         f = filters[entry]
@@ -104,8 +105,9 @@ def exclude_regions(
         met += 1
         if met == _WORTH_A_RASTER:
             sides = rasterized(edges, box)
+            across, up = cells_per_unit(box)
         if len(sides):
-            side = side_of_box(sides, box, bx0, by0, bx1, by1)
+            side = side_of_box(sides, x0, y0, across, up, bx0, by0, bx1, by1)
             if side != CROSSED:
                 if relations[entry] != (CONTAINS if side == INSIDE else DISJOINT):
                     out[f >> 6] |= mask

@@ -27,7 +27,7 @@ from matcher.planar import PlanarRegion, from_rings
 from matcher.relations import relate
 from matcher.selector.tree import CompareOp, Relation, Time
 from matcher.table.growing import Columns
-from matcher.table.raster import CROSSED, INSIDE, rasterized, side_of_box
+from matcher.table.raster import CROSSED, INSIDE, cells_per_unit, rasterized, side_of_box
 from matcher.table.regions import edge_region
 from tests.matcher.exact_pairs import draw_pair
 from tests.matcher.test_engine import NUMBERS, REGIONS, STRINGS, draw_predicate, draw_values, expected, square
@@ -118,7 +118,7 @@ def test_a_cell_without_a_mark_is_free_of_the_boundary() -> None:
             box = square(rng.uniform(x0 - size, x1), rng.uniform(y0 - size, y1), size)
             if not len(sides) or box.box[2] < x0 or box.box[3] < y0:
                 continue
-            side = side_of_box(sides, edges.box, *box.box)
+            side = side_of_box(sides, x0, y0, *cells_per_unit(edges.box), *box.box)
             if side != CROSSED:
                 decided += 1
                 assert relate(region, box) is (Relation.CONTAINS if side == INSIDE else Relation.DISJOINT)
