@@ -16,9 +16,10 @@ from agent_sdk.protocol.plans import FullPlan, applied, merged_states
 from matcher.evaluation import Happening, Rule, expire, fold, next_deadline
 from matcher.events import Event
 from matcher.once import Instant, OnceState
+from matcher.places import Place
+from matcher.planar import PlanarRegion
 from matcher.selector.conditions import is_condition, zones_in
 from zones.coarsen import Precision
-from zones.covers import Area, prepare
 from zones.errors import FencepostError
 from zones.shapes import Point
 
@@ -46,16 +47,16 @@ class Evaluator:
         *,
         newest: Instant | None = None,
         last: Event | None = None,
-        areas: Mapping[str, Area] | None = None,
+        places: Mapping[str, Place] | None = None,
     ) -> None:
         self.plan = plan or FullPlan()
         self.states: dict[str, OnceState] = dict(states or {})
         self.newest = newest
         self.last = last
-        self._areas = {} if areas is None else dict(areas)
+        self._places = {} if places is None else dict(places)
         for zone in self.plan.zones.values():
-            if zone.zone not in self._areas:
-                self._areas[zone.zone] = _prepared(zone.zone, zone.shape)
+            if zone.zone not in self._places:
+                self._places[zone.zone] = _prepared(zone.zone, zone.shape)
         self._rules = {item.handle: self._rule(item) for item in self.plan.items.values()}
         # By handle, so that edges of one instant come in the same order before and after a restart.
         self._in_order = tuple(self._rules[handle] for handle in sorted(self._rules))
@@ -77,18 +78,18 @@ class Evaluator:
             # comes back from the server; then `last` still holds.)
             newest, last = message.newest, None
         kept = {
-            zone: self._areas[zone]
+            zone: self._places[zone]
             for zone in plan.zones
-            if zone in self._areas and self.plan.zones.get(zone) == plan.zones[zone]
+            if zone in self._places and self.plan.zones.get(zone) == plan.zones[zone]
         }
         states = merged_states(message, self.plan, self.states)
-        return Evaluator(plan, states, newest=newest, last=last, areas=kept)
+        return Evaluator(plan, states, newest=newest, last=last, places=kept)
 
     def fix(self, event: Event) -> Outcome:
         """What this fix does. One that is not newer than the newest does nothing."""
         if self.newest is not None and event.ts <= self.newest:
             return Outcome(late=True)
-        folded = fold(self._in_order, self.states, self.last, event, self._covers)
+        folded = fold(self._in_order, self.states, self.last, event, self)
         return Outcome(tuple(folded.edges), folded.states, event.ts, event)
 
     def advance(self, now: Instant) -> Outcome:
@@ -154,8 +155,13 @@ class Evaluator:
                 pairs=event.pairs if tells else {},
             )
 
-    def _covers(self, zone: str, point: Point) -> bool:
-        return self._areas[zone].covers(point)
+    def covers(self, zone: str, point: Point) -> bool:
+        """Whether the point is in a zone of the plan (`matcher.places`)."""
+        return self._places[zone].covers(point)
+
+    def region(self, zone: str) -> PlanarRegion:
+        """A zone of the plan as relations see it (`matcher.places`)."""
+        return self._places[zone].region
 
     def _rule(self, item: PlanItem) -> Rule[str]:
         if not is_condition(item.condition):
@@ -179,8 +185,8 @@ class Evaluator:
         return Rule(item.handle, item.condition, item.service, precision)
 
 
-def _prepared(zone: str, shape: object) -> Area:
+def _prepared(zone: str, shape: object) -> Place:
     try:
-        return prepare(shape)  # type: ignore[arg-type]
+        return Place(shape)  # type: ignore[arg-type]
     except (FencepostError, ShapelyError, ValueError, LookupError, ArithmeticError) as error:
         raise PlanUnusable(f"The shape of the plan's zone {zone} can't be used: {error}") from error

@@ -9,7 +9,7 @@ Two rules are the caller's. An event that is not newer than the newest one of it
 than its enter.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -17,15 +17,14 @@ import msgspec
 
 from matcher.events import Event
 from matcher.once import Edge, Instant, OnceState, Service, Tos, advance, deadline, is_finished, step
+from matcher.places import Places
 from matcher.selector.tree import Condition
 from matcher.selector.truth import truth
 from matcher.views import see
 from zones.coarsen import Precision
-from zones.shapes import Point
 
-__all__ = ["Covers", "Folded", "Happening", "Rule", "expire", "fold", "next_deadline", "without_dwell"]
+__all__ = ["Folded", "Happening", "Rule", "expire", "fold", "next_deadline", "without_dwell"]
 
-Covers = Callable[[str, Point], bool]  # is this point in the zone of that id, or on its boundary
 K = TypeVar("K", bound=Hashable)
 
 _ONCE = Service()
@@ -64,7 +63,7 @@ class Folded(Generic[K]):
 
 
 def fold(
-    rules: Iterable[Rule[K]], states: Mapping[K, OnceState], last: Event | None, event: Event, covers: Covers
+    rules: Iterable[Rule[K]], states: Mapping[K, OnceState], last: Event | None, event: Event, places: Places
 ) -> Folded[K]:
     """Fold one event into the states: first the time up to it, in which `last` held, then the event itself.
 
@@ -81,7 +80,7 @@ def fold(
             continue
         if rule.precision is not precision:
             shown, precision = see(event, rule.precision), rule.precision
-        verdict = truth(rule.condition, shown, covers)
+        verdict = truth(rule.condition, shown, places)
         if verdict is None:
             continue
         if verdict is state.holds and state.pending is None and service.tos is not Tos.EVERY:

@@ -36,6 +36,7 @@ from zones.validation import check_shape
 __all__ = [
     "MAX_PAIRS",
     "MAX_TEXT_BYTES",
+    "REGION_TYPES",
     "check_event",
     "format_event",
     "format_instant",
@@ -51,7 +52,7 @@ MAX_TEXT_BYTES = 16_384  # of names and strings in all
 _OWN_NAMES = frozenset({"oid", "ts", "loc", "unc"})
 _is_name = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}").fullmatch
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
-_SHAPES = frozenset({"Polygon", "MultiPolygon", "Circle", "Rectangle"})
+REGION_TYPES = frozenset({"Polygon", "MultiPolygon", "Circle", "Rectangle"})
 _VALUES = 'a string, a number, true, false, {"time": "..."}, a GeoJSON Point, or a Polygon or other region'
 _LOC_HINT = 'Send [lon, lat] or {"type": "Point", "coordinates": [lon, lat]}.'
 
@@ -177,7 +178,7 @@ def _parse_value(name: str, value: object) -> Value:
         kind = value.get("type")
         if kind == "Point":
             return Located(_at(name, point_from_geojson, value))
-        if isinstance(kind, str) and kind in _SHAPES:
+        if isinstance(kind, str) and kind in REGION_TYPES:
             return Region(_at(name, shape_from_geojson, value))
     return _plain(name, value)
 

@@ -3,9 +3,12 @@
 An event in here has been checked: numbers are finite, names are allowed, `ts` is an instant and `loc` a point.
 """
 
+from functools import cached_property
+
 import msgspec
 
 from matcher.once import Instant
+from matcher.planar import PlanarRegion, from_shape
 from matcher.selector.tree import Time
 from zones.shapes import Point, Shape
 
@@ -23,10 +26,15 @@ class Located(msgspec.Struct, frozen=True, tag_field="t", tag="point"):
     point: Point
 
 
-class Region(msgspec.Struct, frozen=True, tag_field="t", tag="region"):
+class Region(msgspec.Struct, frozen=True, dict=True, tag_field="t", tag="region"):
     """A region as a pair's value: a storm's area, an object's footprint."""
 
     shape: Shape
+
+    @cached_property
+    def planar(self) -> PlanarRegion:
+        """As relations see it, worked out once however many zones it meets."""
+        return from_shape(self.shape)
 
 
 Value = bool | int | float | str | Time | Located | Region

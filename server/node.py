@@ -1,14 +1,19 @@
 """One node: the store, the world in memory, and the one way to change both.
 
+The compiled matching engine comes to life beside all this, once there is something for it to match, and so do the
+tables it is merged into; until then, and meanwhile, everything is answered.
+
 `run` takes a command, a function of a `Work`, through the writer: in order, in a transaction, acknowledged after the
 commit. What the command noted is let happen then: subscribers wake up, agents get new plans.
 """
 
 import asyncio
 import logging
+import sys
 import time
-from collections.abc import Callable
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from asyncio.subprocess import DEVNULL
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine
 
@@ -22,6 +27,9 @@ from server.pubsub.world import World
 from server.settings import Settings
 from server.store.engine import check_migrated, open_engine
 from server.store.writer import Transaction, Writer
+
+if TYPE_CHECKING:
+    from matcher.engine import Merge
 
 __all__ = ["Node", "PlanKeeper", "system_clock"]
 
@@ -57,6 +65,10 @@ class Node:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.Task[None] | None = None
         self._timer_changed = asyncio.Event()
+        self._chores: set[asyncio.Task[None]] = set()
+        self.is_warm = False  # the matching engine is compiled, and in use
+        self._is_warming = False
+        self._is_merging = False
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -66,6 +78,8 @@ class Node:
     async def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        for chore in self._chores:
+            chore.cancel()
         await self.writer.stop()
         self.engine.dispose()
 
@@ -90,6 +104,13 @@ class Node:
         self.metrics.recorded(work.recorder.recorded)
         if self._loop is None:
             return
+        if not self._is_warming and len(self.world.candidates):
+            self._is_warming = True
+            self._loop.call_soon_threadsafe(self._begin, self._warm_up())
+        if not self._is_merging and self.world.candidates.is_merge_due:
+            self._is_merging = True
+            merge = self.world.candidates.begin_merge()
+            self._loop.call_soon_threadsafe(self._begin, self._merge(self.world, merge))
         if work.recorder.subscribers or work.plans or work.ended_agents or work.recorder.dwells_changed:
             self._loop.call_soon_threadsafe(self._tell, work)
 
@@ -106,6 +127,50 @@ class Node:
 
     def _reload(self, conn: Connection) -> None:
         self.world = load_world(conn)
+        if self.is_warm:
+            self.start_engine()
+
+    def _begin(self, chore: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(chore)
+        self._chores.add(task)
+        task.add_done_callback(self._chores.discard)
+
+    async def _warm_up(self) -> None:
+        """Compile the engine, or find it compiled, and use it.
+
+        Where it has never run, that takes a process of its own many seconds; it leaves a cache, which is read here.
+        """
+        try:
+            compiler = await asyncio.create_subprocess_exec(sys.executable, "-m", "matcher.warmup", stdin=DEVNULL)
+            try:
+                status = await compiler.wait()
+            finally:
+                if compiler.returncode is None:
+                    compiler.kill()
+            if status:
+                _log.error("engine_unusable status=%d", status)
+                return
+            await asyncio.to_thread(_warm_up_here)
+            await self.run(lambda work: self.start_engine())
+        except Exception:  # without the engine the server is slower, and right
+            _log.exception("engine_unusable")
+
+    def start_engine(self) -> None:
+        """Match with the compiled engine from now on; in the writer's thread."""
+        from matcher.engine import Engine  # numba is heavy, and not every server needs it
+
+        self.world.candidates.start(Engine())
+        self.is_warm = True
+
+    async def _merge(self, world: World, merge: "Merge") -> None:
+        """Build the engine's next table beside everything else, and go over to it."""
+        try:
+            table = await asyncio.to_thread(merge.build)
+            await self.run(lambda work: world.candidates.finish_merge(table) if world is self.world else None)
+        except Exception:
+            _log.exception("merge_failed")
+        finally:
+            self._is_merging = False
 
     async def _keep_time(self) -> None:
         """Call the state machines when their next deadline comes, whether or not an event does."""
@@ -120,3 +185,9 @@ class Node:
             except Exception:
                 _log.exception("timer_failed")
                 await asyncio.sleep(1)
+
+
+def _warm_up_here() -> None:
+    from matcher.warmup import warm_up
+
+    warm_up()

@@ -5,20 +5,23 @@ with something it can't decide would be worth nothing to anybody.
 """
 
 from matcher.once import Service, Tos
-from matcher.selector.conditions import zones_in
-from matcher.selector.tree import Condition, InZones
+from matcher.selector.conditions import leaves
+from matcher.selector.tree import Condition, InZones, Related
 
 __all__ = ["CAPABILITIES", "needed_capabilities"]
 
-CAPABILITIES = ("within", "conditions", "dwell", "every", "first")
+CAPABILITIES = ("within", "relations", "conditions", "dwell", "every", "first")
 
 
 def needed_capabilities(condition: Condition, service: Service) -> frozenset[str]:
     """What an agent must be able to do to evaluate this binding."""
     needed = set()
-    if any(zones_in(condition)):
-        needed.add("within")
-    if not isinstance(condition, InZones):
+    for leaf in leaves(condition):
+        if isinstance(leaf, InZones) and leaf.zones:
+            needed.add("within")
+        elif isinstance(leaf, Related):
+            needed.add("relations")
+    if not isinstance(condition, InZones | Related):
         needed.add("conditions")
     if service.dwell_s:
         needed.add("dwell")

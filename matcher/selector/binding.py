@@ -11,7 +11,7 @@ negation hold there, and nothing else is used. (`x OR NOT x` is not TRUE there, 
 The object is known here, so `oid` in a condition is replaced by its value: a device need not know its own name.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple, Protocol, TypeVar, cast
@@ -20,6 +20,7 @@ import msgspec
 
 from matcher.errors import SelectorNotSupported, SelectorTooComplex
 from matcher.events import Event
+from matcher.planar import PlanarRegion
 from matcher.selector.tree import (
     And,
     Arith,
@@ -42,6 +43,7 @@ from matcher.selector.tree import (
     Or,
     Plain,
     Relate,
+    Related,
     Relation,
     Selector,
     Truth,
@@ -52,13 +54,16 @@ from matcher.selector.tree import (
 )
 from matcher.selector.truth import truth
 from zones.names import fold
+from zones.shapes import Point
 
 __all__ = [
     "MAX_FILTERS",
     "Bound",
     "ZoneDirectory",
     "bind",
+    "bind_anybody",
     "check_filters",
+    "depends_on_object",
     "inline_zones",
     "named_oids",
     "negates_places",
@@ -93,32 +98,63 @@ class Bound(msgspec.Struct, frozen=True):
 def bind(selector: Selector, oid: str, directory: ZoneDirectory) -> tuple[Bound, ...]:
     """The bindings the selector has for this object now, in the order in which it names them.
 
-    A binding that can't ever hold is left out.
+    The condition of one that can't hold any more is `Const(False)`: a state that is kept may still have to leave.
     """
     require_supported(selector)
     folded, event = fold(oid), Event(ts=0, oid=oid)
     ids = _Ids(directory)
 
     def decided(term: _Leaf) -> Condition:
-        if isinstance(term.node, Within):
-            zones = ids.of(term.node) if _speaks_of(term, folded) else ()
-            condition: Condition = InZones(zones) if zones else Const(False)
-        else:
+        if not isinstance(term.node, (Within, Relate)):
             condition = _of_object(cast("Plain", term.node), event)
+        elif _speaks_of(term, folded):
+            condition = _at(term.node, ids.of(term.node))
+        else:
+            condition = Const(False)
         return _not(condition) if term.negated else condition
 
+    return _bindings((each for each in _filters(selector) if _speaks_of(each, folded)), ids, decided)
+
+
+def bind_anybody(selector: Selector, directory: ZoneDirectory) -> tuple[Bound, ...]:
+    """The bindings the selector may have for whatever object.
+
+    The conditions are necessary ones: terms that name objects are left out, and `oid` stays in. Where
+    `depends_on_object` is false, they are those of every object.
+    """
+    require_supported(selector)
+    ids = _Ids(directory)
+
+    def decided(term: _Leaf) -> Condition:
+        if isinstance(term.node, (Within, Relate)):
+            condition = Const(True) if term.oids is not None else _at(term.node, ids.of(term.node))
+            return _not(condition) if term.negated and term.oids is None else condition
+        plain = cast("Plain", term.node)
+        condition = plain if "oid" in _names(plain) else _of_object(plain, Event(ts=0))
+        return _not(condition) if term.negated else condition
+
+    return _bindings(_filters(selector), ids, decided)
+
+
+def depends_on_object(selector: Selector) -> bool:
+    """Whether bindings of two objects differ in more than whose they are."""
+    terms = (term for each in _filters(selector) for term in each.terms)
+    return any(
+        term.oids is not None if isinstance(term.node, _Spatial) else "oid" in _names(term.node) for term in terms
+    )
+
+
+def _bindings(filters: "Iterable[_Filter]", ids: "_Ids", decided: "Callable[[_Leaf], Condition]") -> tuple[Bound, ...]:
     found: dict[str, list[Condition]] = {}
-    for each in _filters(selector):
-        if not _speaks_of(each, folded):
-            continue
+    for each in filters:
         rest = _all(_distinct(decided(term) for term in each.terms if term is not each.anchor))
         if each.anchor is None:
             found.setdefault("", []).append(rest)
             continue
-        for zone in ids.of(cast("Within", each.anchor.node)):
-            found.setdefault(zone, []).append(_all((InZones((zone,)), rest)))
-    bounds = (Bound(target, _any(_distinct(conditions))) for target, conditions in found.items())
-    return tuple(bound for bound in bounds if bound.condition != Const(False))
+        anchor = cast("Within | Relate", each.anchor.node)
+        for zone in ids.of(anchor):
+            found.setdefault(zone, []).append(_all((_at(anchor, (zone,)), rest)))
+    return tuple(Bound(target, _any(_distinct(conditions))) for target, conditions in found.items())
 
 
 def inline_zones(selector: Selector) -> dict[str, InlineZone]:
@@ -150,19 +186,17 @@ def named_oids(selector: Selector) -> tuple[str, ...]:
 def negates_places(selector: Selector) -> bool:
     """Whether a binding can become true because its object is no longer somewhere."""
     terms = (term for each in _filters(selector) for term in each.terms)
-    return any(term.negated and isinstance(term.node, _Spatial) for term in terms)
+    return any(isinstance(term.node, _Spatial) and not _can_anchor(term) for term in terms)
 
 
 def require_supported(selector: Selector) -> None:
     """Refuse what the language knows and no evaluator does yet."""
-    for term in _spatial_terms(selector):
-        if not isinstance(term, Within):
-            word = "distance" if isinstance(term, Distance) else str(term.relation)
-            raise SelectorNotSupported(
-                f"The selector uses '{word}', which this server does not evaluate yet.",
-                hint="Use within; distance and the eight relations are planned.",
-                word=word,
-            )
+    if any(isinstance(term, Distance) for term in _spatial_terms(selector)):
+        raise SelectorNotSupported(
+            "The selector uses 'distance', which this server does not evaluate yet.",
+            hint="Use within or one of the eight relations; distance is planned.",
+            word="distance",
+        )
 
 
 def check_filters(selector: Selector) -> None:
@@ -283,7 +317,7 @@ class _Ids:
         self._directory = directory
         self._known: dict[int, tuple[str, ...]] = {}
 
-    def of(self, term: Within) -> tuple[str, ...]:
+    def of(self, term: Within | Relate) -> tuple[str, ...]:
         key = id(term)  # the selector is alive as long as this is
         if key not in self._known:
             self._known[key] = _distinct(zone for ref in term.zones for zone in self._resolve(ref))
@@ -301,6 +335,13 @@ def _inline_id(ref: InlineZone) -> str:
 # --- conditions --------------------------------------------------------------------------------------
 
 
+def _at(term: Within | Relate, zones: tuple[str, ...]) -> Condition:
+    """The term for these zones."""
+    if isinstance(term, Relate) and (zones or term.relation is Relation.DISJOINT):
+        return Related(term.attribute, term.relation, zones)
+    return InZones(zones) if zones and isinstance(term, Within) else Const(False)
+
+
 def _of_object(node: Plain, event: Event) -> Condition:
     """The term with `oid` put in; decided at once if nothing else is left to know."""
     if isinstance(node, Compare):
@@ -308,7 +349,7 @@ def _of_object(node: Plain, event: Event) -> Condition:
     elif isinstance(node, Between):
         operand, low, high = (_put_in(each, event) for each in (node.operand, node.low, node.high))
         node = Between(operand, low, high, node.negated)
-    return node if any(name != "oid" for name in _names(node)) else Const(truth(node, event, _nowhere))
+    return node if any(name != "oid" for name in _names(node)) else Const(truth(node, event, _Nowhere()))
 
 
 def _put_in(operand: Operand, event: Event) -> Operand:
@@ -334,8 +375,14 @@ def _names(node: Plain | Operand) -> Iterator[str]:
         yield from _names(node.operand)
 
 
-def _nowhere(zone: str, point: object) -> bool:
-    raise AssertionError("a plain term asks about no zone")
+class _Nowhere:
+    """No zones at all: a plain term asks about none."""
+
+    def covers(self, zone: str, point: Point) -> bool:
+        raise AssertionError(zone)
+
+    def region(self, zone: str) -> PlanarRegion:
+        raise AssertionError(zone)
 
 
 def _not(condition: Condition) -> Condition:

@@ -5,9 +5,9 @@ from typing import cast
 
 import msgspec
 
-from matcher.selector.tree import And, Condition, InZones, Not, Or
+from matcher.selector.tree import And, Condition, InZones, Not, Or, Related
 
-__all__ = ["is_condition", "rename_zones", "zones_in"]
+__all__ = ["is_condition", "leaves", "rename_zones", "zones_in"]
 
 
 def is_condition(node: object) -> bool:
@@ -19,19 +19,26 @@ def is_condition(node: object) -> bool:
 
 def zones_in(condition: Condition) -> Iterator[str]:
     """The ids of all zones in it, repeats included."""
-    if isinstance(condition, InZones):
-        yield from condition.zones
-    elif isinstance(condition, And | Or):
+    for leaf in leaves(condition):
+        if isinstance(leaf, InZones | Related):
+            yield from leaf.zones
+
+
+def leaves(condition: Condition) -> Iterator[Condition]:
+    """Everything in it that joins nothing."""
+    if isinstance(condition, And | Or):
         for item in condition.items:
-            yield from zones_in(cast(Condition, item))
+            yield from leaves(cast(Condition, item))
     elif isinstance(condition, Not):
-        yield from zones_in(cast(Condition, condition.item))
+        yield from leaves(cast(Condition, condition.item))
+    else:
+        yield condition
 
 
 def rename_zones(condition: Condition, names: Mapping[str, str]) -> Condition:
     """The same condition with other ids for its zones."""
-    if isinstance(condition, InZones):
-        return InZones(tuple(names[zone_id] for zone_id in condition.zones))
+    if isinstance(condition, InZones | Related):
+        return msgspec.structs.replace(condition, zones=tuple(names[zone_id] for zone_id in condition.zones))
     if isinstance(condition, And | Or):
         items = tuple(rename_zones(cast(Condition, item), names) for item in condition.items)
         return msgspec.structs.replace(condition, items=items)

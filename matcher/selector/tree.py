@@ -2,8 +2,8 @@
 
 Two families share the inner nodes. A *selector* is what a subscriber wrote: its spatial terms name objects and
 zones. A *condition* is what is left for one binding after names were resolved (`matcher.selector.binding`): its
-spatial leaves are `InZones` with opaque zone ids, and oids are gone. Conditions travel to devices, so every node
-is a tagged struct and the device needs no parser.
+spatial leaves are `InZones` and `Related` with opaque zone ids, and oids are gone. Conditions travel to devices, so
+every node is a tagged struct and the device needs no parser.
 """
 
 from enum import StrEnum
@@ -15,7 +15,7 @@ from zones.shapes import Shape
 __all__ = [
     "And", "Arith", "ArithOp", "Between", "Compare", "CompareOp", "Condition", "Const", "Distance", "In", "InZones",
     "InlineZone", "IsNull", "Like", "Literal", "NamedZone", "Name", "Negative", "Not", "Operand", "Or", "Plain",
-    "Relate", "Relation", "Selector", "Time", "Truth", "Within", "ZoneRef", "ZoneSet", "ZoneTag",
+    "Relate", "Related", "Relation", "Selector", "Time", "Truth", "Within", "ZoneRef", "ZoneSet", "ZoneTag",
 ]  # fmt: skip
 
 
@@ -208,6 +208,17 @@ class InZones(_Node, frozen=True, tag="inzones"):
     zones: tuple[str, ...]
 
 
+class Related(_Node, frozen=True, tag="related"):
+    """The event's region of that name has the relation to at least one of these zones; for `disjoint`, to all of them.
+
+    Without a name it is the region of the object itself: its `footprint`, else the disk of its `unc`.
+    """
+
+    attribute: str | None
+    relation: Relation
+    zones: tuple[str, ...]
+
+
 class Const(_Node, frozen=True, tag="const"):
     """A term decided while binding, for example "is this object in the list"."""
 
@@ -216,4 +227,4 @@ class Const(_Node, frozen=True, tag="const"):
 
 Plain = Compare | Between | In | Like | IsNull | Truth
 Selector = And | Or | Not | Within | Distance | Relate | Plain
-Condition = And | Or | Not | InZones | Const | Plain
+Condition = And | Or | Not | InZones | Related | Const | Plain

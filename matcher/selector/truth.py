@@ -7,6 +7,7 @@ The rules are those of JMS 2.0 message selectors (section 3.8.1) on top of SQL-9
 - Only like types are compared: numbers (exact or approximate) with numbers, strings with strings, booleans with
   booleans, times with times. A comparison of other pairs of types is FALSE, with `<>` too. Strings and booleans
   know only `=` and `<>`; to order them is FALSE. Points and regions are like nothing.
+- A relation of a region that the event does not have is UNKNOWN, of what is not a region FALSE.
 - `x BETWEEN a AND b` is `x >= a AND x <= b` and `x NOT BETWEEN a AND b` is `x < a OR x > b`, so both are FALSE for
   a string x. `x NOT IN (...)` is `NOT (x IN (...))` and `x NOT LIKE ...` is `NOT (x LIKE ...)`; IN and LIKE are FALSE
   for what is not a string. A boolean attribute that stands alone is `x = TRUE`.
@@ -16,8 +17,8 @@ The rules are those of JMS 2.0 message selectors (section 3.8.1) on top of SQL-9
   is woken by a garbled number.
 
 Attributes are the event's pairs, and `oid`, `ts` (a time), `loc` (a point), `unc` and `lpid`. This runs for every
-binding at every fix, on devices: nodes are dispatched by one lookup of their type, and `covers`, which is dear, is
-only called when the event has a place.
+binding at every fix, on devices: nodes are dispatched by one lookup of their type, and zones, which are dear, are
+only asked when the event has a place, or a region.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,10 @@ from math import isfinite
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, cast
 
-from matcher.events import Event, Located, Value
+from matcher.events import Event, Located, Region, Value
+from matcher.footprints import own_region
+from matcher.places import Places
+from matcher.relations import relate
 from matcher.selector.like import like
 from matcher.selector.tree import (
     And,
@@ -46,28 +50,27 @@ from matcher.selector.tree import (
     Not,
     Operand,
     Or,
+    Related,
+    Relation,
     Time,
     Truth,
 )
-from zones.shapes import Point
 
-__all__ = ["Covers", "truth"]
-
-Covers = Callable[[str, Point], bool]  # is this point in the zone of that id, or on its boundary
+__all__ = ["truth"]
 
 
-def truth(condition: Condition, event: Event, covers: Covers) -> bool | None:
+def truth(condition: Condition, event: Event, places: Places) -> bool | None:
     """Whether the condition holds for the event; None is UNKNOWN."""
-    return _TRUTH[type(condition)](condition, event, covers)
+    return _TRUTH[type(condition)](condition, event, places)
 
 
 # --- conditions --------------------------------------------------------------------------------------
 
 
-def _and(node: And, event: Event, covers: Covers) -> bool | None:
+def _and(node: And, event: Event, places: Places) -> bool | None:
     result: bool | None = True
     for item in node.items:
-        value = _TRUTH[type(item)](item, event, covers)
+        value = _TRUTH[type(item)](item, event, places)
         if value is False:
             return False
         if value is None:
@@ -75,10 +78,10 @@ def _and(node: And, event: Event, covers: Covers) -> bool | None:
     return result
 
 
-def _or(node: Or, event: Event, covers: Covers) -> bool | None:
+def _or(node: Or, event: Event, places: Places) -> bool | None:
     result: bool | None = False
     for item in node.items:
-        value = _TRUTH[type(item)](item, event, covers)
+        value = _TRUTH[type(item)](item, event, places)
         if value:
             return True
         if value is None:
@@ -86,31 +89,43 @@ def _or(node: Or, event: Event, covers: Covers) -> bool | None:
     return result
 
 
-def _not(node: Not, event: Event, covers: Covers) -> bool | None:
-    value = _TRUTH[type(node.item)](node.item, event, covers)
+def _not(node: Not, event: Event, places: Places) -> bool | None:
+    value = _TRUTH[type(node.item)](node.item, event, places)
     return None if value is None else not value
 
 
-def _in_zones(node: InZones, event: Event, covers: Covers) -> bool | None:
+def _in_zones(node: InZones, event: Event, places: Places) -> bool | None:
     loc = event.loc
     if loc is None:
         return None if node.zones else False
     for zone in node.zones:  # noqa: SIM110 - a generator would cost more than the usual one zone
-        if covers(zone, loc):
+        if places.covers(zone, loc):
             return True
     return False
 
 
-def _const(node: Const, event: Event, covers: Covers) -> bool | None:
+def _related(node: Related, event: Event, places: Places) -> bool | None:
+    value = own_region(event) if node.attribute is None else event.pairs.get(node.attribute)
+    if value is None:
+        return None
+    if type(value) is not Region:
+        return False
+    region, relation = value.planar, node.relation
+    if relation is Relation.DISJOINT:
+        return all(relate(region, places.region(zone)) is relation for zone in node.zones)
+    return any(relate(region, places.region(zone)) is relation for zone in node.zones)
+
+
+def _const(node: Const, event: Event, places: Places) -> bool | None:
     return node.value
 
 
-def _compare(node: Compare, event: Event, covers: Covers) -> bool | None:
+def _compare(node: Compare, event: Event, places: Places) -> bool | None:
     left, right = node.left, node.right
     return _compared(node.op, _VALUE[type(left)](left, event), _VALUE[type(right)](right, event))
 
 
-def _between(node: Between, event: Event, covers: Covers) -> bool | None:
+def _between(node: Between, event: Event, places: Places) -> bool | None:
     value, low, high = _value(node.operand, event), _value(node.low, event), _value(node.high, event)
     if node.negated:
         below, above = _compared(CompareOp.LT, value, low), _compared(CompareOp.GT, value, high)
@@ -119,25 +134,25 @@ def _between(node: Between, event: Event, covers: Covers) -> bool | None:
     return False if from_low is False or to_high is False else None if from_low is None or to_high is None else True
 
 
-def _in(node: In, event: Event, covers: Covers) -> bool | None:
+def _in(node: In, event: Event, places: Places) -> bool | None:
     value = _attribute(node.name, event)
     if value is None:
         return None
     return (type(value) is str and value in node.values) is not node.negated
 
 
-def _like(node: Like, event: Event, covers: Covers) -> bool | None:
+def _like(node: Like, event: Event, places: Places) -> bool | None:
     value = _attribute(node.name, event)
     if value is None:
         return None
     return (type(value) is str and like(value, node.pattern, node.escape)) is not node.negated
 
 
-def _is_null(node: IsNull, event: Event, covers: Covers) -> bool | None:
+def _is_null(node: IsNull, event: Event, places: Places) -> bool | None:
     return (_attribute(node.name, event) is None) is not node.negated
 
 
-def _stands_alone(node: Truth, event: Event, covers: Covers) -> bool | None:
+def _stands_alone(node: Truth, event: Event, places: Places) -> bool | None:
     value = _value(node.operand, event)
     return None if value is None else value is True
 
@@ -231,11 +246,12 @@ _VALUE: dict[type, Callable[[Any, Event], Value | None]] = {
     Negative: _negative,
     Arith: _arith,
 }
-_TRUTH: dict[type, Callable[[Any, Event, Covers], bool | None]] = {
+_TRUTH: dict[type, Callable[[Any, Event, Places], bool | None]] = {
     And: _and,
     Or: _or,
     Not: _not,
     InZones: _in_zones,
+    Related: _related,
     Const: _const,
     Compare: _compare,
     Between: _between,

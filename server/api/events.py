@@ -1,9 +1,11 @@
-"""/v1/events: fixes of objects that have no agent, one or a batch."""
+"""/v1/events: fixes of objects that have no agent, and messages about regions; one or a batch."""
+
+from collections.abc import Mapping
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from matcher.event_format import parse_event
+from matcher.event_format import REGION_TYPES, parse_event
 from server.api.access import Caller, TheNode
 from server.api.bodies import answer, described, read_json
 from server.errors import BatchTooLarge, BodyInvalid
@@ -36,7 +38,7 @@ async def publish_events(request: Request, caller: Caller, node: TheNode) -> Res
     events = []
     for index, item in enumerate(items):
         try:
-            events.append(parse_event(item, default_oid=caller.name))
+            events.append(parse_event(item, default_oid=_default_oid(item, caller.name)))
         except FencepostError as error:
             if len(items) > 1:
                 error.sentence = f"Event {index} of the batch: {error.sentence}"
@@ -44,3 +46,11 @@ async def publish_events(request: Request, caller: Caller, node: TheNode) -> Res
     published = await node.run(publish, caller, events)
     node.metrics.published(published.accepted, published.late)
     return answer(published, 202)
+
+
+def _default_oid(item: object, name: str) -> str:
+    """An event that does not say whose it is is the sender's own, unless it is about a region and no place."""
+    if not isinstance(item, Mapping) or item.get("loc") is not None:
+        return name
+    values = (value for value in item.values() if isinstance(value, Mapping))
+    return "" if any(value.get("type") in REGION_TYPES for value in values) else name

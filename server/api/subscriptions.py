@@ -6,6 +6,7 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from matcher.compilation import compile_condition
 from matcher.instants import format_instant, parse_instant
 from matcher.once import Mode, Tos
 from server.api.access import Caller, TheNode
@@ -126,5 +127,8 @@ def _explain(work: Work, account: Account, name: str) -> dict[str, Any]:
                 why_not = obstacle(work.world, thing, rule)
                 evaluator, reason = ("agent", "offloaded") if why_not is None else ("nobody", why_not)
             target = None if zone is None else zone.zone.name
-            bindings.append({"oid": thing.oid, "target": target, "evaluator": evaluator, "reason": reason})
+            binding: dict[str, Any] = {"oid": thing.oid, "target": target, "evaluator": evaluator, "reason": reason}
+            if evaluator == "server":
+                binding["dropped"] = [each.why for each in compile_condition(rule.condition, work.world.region).dropped]
+            bindings.append(binding)
     return {"id": entry.name, "paused": entry.paused, "bindings": bindings}

@@ -10,11 +10,16 @@ from base64 import urlsafe_b64encode
 
 from server.pubsub.world import BindingKey
 
-__all__ = ["binding_handle", "notification_id", "zone_handle"]
+__all__ = ["binding_handle", "message_id", "notification_id", "zone_handle"]
 
 
 def notification_id(secret: bytes, key: BindingKey, n: int) -> str:
     return _hash(secret, 15, "notification", key.subscription_id, key.object_id, key.target, n)
+
+
+def message_id(secret: bytes, subscription_id: int, target: str, content: bytes) -> str:
+    """Of the notification about a message that has no object, and so no n."""
+    return _hash(secret, 15, "message", subscription_id, target, hashlib.blake2b(content).hexdigest())
 
 
 def binding_handle(secret: bytes, generation: int, key: BindingKey) -> str:

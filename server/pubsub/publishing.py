@@ -2,6 +2,9 @@
 
 A batch is taken whole or not at all. An event that is not newer than the newest one of its object changes nothing
 and is counted as late, so sending a batch again after a lost answer is harmless.
+
+A message that names no object (a storm warning, say) is nobody's next event: it is a thing of its own, seen once. What
+it makes true is told once, as an `enter` or a `match`, and there is nothing that could leave.
 """
 
 from collections.abc import Sequence
@@ -11,7 +14,8 @@ from sqlalchemy import insert, update
 
 from matcher.evaluation import Folded, Rule, expire, fold
 from matcher.events import Event
-from matcher.once import Instant, OnceState, deadline
+from matcher.once import Instant, Mode, OnceState, Tos, deadline
+from matcher.selector.truth import truth
 from server.errors import ObjectHasAgent, ObjectNotFound, TimestampAhead
 from server.pubsub.work import Work
 from server.pubsub.world import BindingKey, ObjectEntry
@@ -35,6 +39,9 @@ def publish(work: Work, account: Account, events: Sequence[Event]) -> Published:
     late = 0
     work.tx.touch()
     for event in events:
+        if not event.oid:
+            _tell_message(work, account, event)
+            continue
         entry = object_for_owner(work, account, event.oid)
         if entry.newest is not None and event.ts <= entry.newest:
             late += 1
@@ -50,7 +57,7 @@ def expire_dwells(work: Work) -> None:
         if work.world.agent_holding(object_id, work.now) is not None:
             continue
         entry = work.world.objects[object_id]
-        rules = work.world.rules(object_id)
+        rules = work.world.rules_at(object_id)
         folded = expire(rules, _states(work, rules), entry.last, work.now)
         if folded.edges:
             work.tx.touch()
@@ -92,8 +99,10 @@ def refuse_future(ts: Instant, now: Instant, clock_ahead_s: float) -> None:
 
 
 def _check(work: Work, account: Account, event: Event) -> None:
-    _check_owner(account, event.oid)
     refuse_future(event.ts, work.now, work.settings.clock_ahead_s)
+    if not event.oid:
+        return
+    _check_owner(account, event.oid)
     entry = work.world.object(event.oid)
     if entry is not None and work.world.agent_holding(entry.id, work.now) is not None:
         raise ObjectHasAgent(
@@ -121,9 +130,20 @@ def _take_over(work: Work, entry: ObjectEntry) -> None:
         work.conn.execute(update(models.Agent).where(models.Agent.id == agent.id).values(lease_until=0))
 
 
+def _tell_message(work: Work, account: Account, event: Event) -> None:
+    work.user_id(account.name)
+    for subscription, bound in work.world.bindings_of_message(account.user_id, event):
+        service = subscription.service
+        is_over = service.expires is not None and event.ts >= service.expires
+        if is_over or service.dwell_s or not truth(bound.condition, event, work.world):
+            continue
+        mode = Mode.MATCH if service.tos is Tos.EVERY else Mode.ENTER
+        work.recorder.message(subscription, bound.target, account.user_id, mode, event, work.conn)
+
+
 def _fold(work: Work, entry: ObjectEntry, event: Event) -> None:
-    rules = work.world.rules(entry.id)
-    _record(work, fold(rules, _states(work, rules), entry.last, event, work.world.covers))
+    rules = work.world.rules_at(entry.id, event)
+    _record(work, fold(rules, _states(work, rules), entry.last, event, work.world))
     entry.newest, entry.last = event.ts, event
     work.recorder.object_changed(entry)
 

@@ -5,17 +5,18 @@ whose subscriber is not allowed to know of it advances the state and leaves no n
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from matcher.event_format import format_event, format_instant
 from matcher.events import Event
-from matcher.once import Edge, Instant, OnceState
+from matcher.once import Edge, Instant, Mode, OnceState
 from matcher.selector.format import format_zone_ref
-from server.pubsub.identifiers import notification_id
-from server.pubsub.world import OPERATION_OF, BindingKey, ObjectEntry, World
+from server.pubsub.identifiers import message_id, notification_id
+from server.pubsub.world import OPERATION_OF, BindingKey, ObjectEntry, SubscriptionEntry, World
 from server.store.models import Binding, Notification, Object, User
 
 __all__ = ["Recorder"]
@@ -29,6 +30,7 @@ class Recorder:
         self._now = now
         self._states: dict[BindingKey, OnceState] = {}
         self._notifications: list[dict[str, object]] = []
+        self._message_ids: set[str] = set()
         self._objects: dict[int, ObjectEntry] = {}
         self.dwells_changed = False
         self.subscribers: set[int] = set()  # whose notifications there are more of now
@@ -51,33 +53,61 @@ class Recorder:
         world = self._world
         subscription = world.subscriptions[key.subscription_id]
         owner = world.objects[key.object_id]
-        operation = OPERATION_OF[edge.mode]
         if not subscription.service.tells(edge.mode):
             return
-        if not world.allows(owner.owner_id, subscription.subscriber_id, operation):
+        if not world.allows(owner.owner_id, subscription.subscriber_id, OPERATION_OF[edge.mode]):
             return
-        subscriber_id = subscription.subscriber_id
-        offset = world.offsets[subscriber_id] = world.offsets[subscriber_id] + 1
-        self.subscribers.add(subscriber_id)
         identifier = notification_id(world.secret, key, edge.n)
         body = format_event(event)
         body["oid"] = owner.oid
         body["ts"] = format_instant(edge.ts)
-        body["id"] = identifier
-        body["subscription"] = subscription.name
-        body["mode"] = str(edge.mode)
-        body["target"] = self._target_name(key)
         if edge.visit is not None and edge.since is not None:
             body["visit"] = notification_id(world.secret, key, edge.visit)
             body["duration_s"] = (edge.ts - edge.since) / 1000
+        self._notify(subscription, key.target, identifier, owner.owner_id, edge.mode, edge.ts, body)
+
+    def message(
+        self, subscription: SubscriptionEntry, target: str, owner_id: int, mode: Mode, event: Event, conn: Connection
+    ) -> None:
+        """The same for a message without an object. Its id is made of what it says: sent again, it is not news."""
+        world = self._world
+        if not subscription.service.tells(mode):
+            return
+        if not world.allows(owner_id, subscription.subscriber_id, OPERATION_OF[mode]):
+            return
+        content = msgspec.json.encode((owner_id, event), order="deterministic")
+        identifier = message_id(world.secret, subscription.id, target, content)
+        known = conn.execute(select(Notification.id).where(Notification.id == identifier)).first()
+        if known is None and identifier not in self._message_ids:
+            self._message_ids.add(identifier)
+            self._notify(subscription, target, identifier, owner_id, mode, event.ts, format_event(event))
+
+    def _notify(
+        self,
+        subscription: SubscriptionEntry,
+        target: str,
+        identifier: str,
+        owner_id: int,
+        mode: Mode,
+        ts: Instant,
+        body: dict[str, Any],
+    ) -> None:
+        subscriber_id = subscription.subscriber_id
+        offsets = self._world.offsets
+        offset = offsets[subscriber_id] = offsets[subscriber_id] + 1
+        self.subscribers.add(subscriber_id)
+        body["id"] = identifier
+        body["subscription"] = subscription.name
+        body["mode"] = str(mode)
+        body["target"] = self._target_name(subscription, target)
         self._notifications.append(
             {
                 "subscriber_id": subscriber_id,
                 "offset": offset,
                 "id": identifier,
-                "owner_id": owner.owner_id,
-                "operation": str(operation),
-                "ts": edge.ts,
+                "owner_id": owner_id,
+                "operation": str(OPERATION_OF[mode]),
+                "ts": ts,
                 "body": msgspec.json.encode(body).decode(),
                 "recorded": self._now,
             }
@@ -96,13 +126,11 @@ class Recorder:
             values = {"newest": entry.newest, "last_event": last, "generation": entry.generation}
             conn.execute(update(Object).where(Object.id == entry.id).values(**values))
 
-    def _target_name(self, key: BindingKey) -> str | None:
-        if not key.target:
+    def _target_name(self, subscription: SubscriptionEntry, target: str) -> str | None:
+        if not target:
             return None
-        entry = self._world.zones.get(key.target)
-        if entry is not None:
-            return str(entry.zone.name)
-        return format_zone_ref(self._world.subscriptions[key.subscription_id].inline[key.target])
+        entry = self._world.zones.get(target)
+        return format_zone_ref(subscription.inline[target]) if entry is None else str(entry.zone.name)
 
 
 def _upsert_states(conn: Connection, states: Iterable[tuple[BindingKey, OnceState]]) -> None:

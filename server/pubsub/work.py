@@ -80,6 +80,6 @@ class Work:
                 [*map(world.zone_version, zones_in(rule.condition))],
             )
             for object_id in {key.object_id for key in world.dwelling}
-            for rule in world.rules(object_id)
+            for rule in world.rules_at(object_id)
             if rule.key in world.dwelling
         }

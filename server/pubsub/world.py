@@ -4,19 +4,31 @@ Only the writer's thread touches it, inside the transaction that makes the same 
 transaction is rolled back the world is loaded anew, so memory never runs ahead of the store.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
 
+from matcher.compilation import compile_condition
 from matcher.evaluation import Rule
 from matcher.events import Event
 from matcher.once import Instant, Mode, OnceState, Service, Tos
-from matcher.selector.binding import bind, inline_zones, negates_places, subjects
-from matcher.selector.tree import InlineZone, NamedZone, Selector, ZoneSet, ZoneTag
+from matcher.places import Place
+from matcher.planar import PlanarRegion
+from matcher.selector.binding import (
+    Bound,
+    bind,
+    bind_anybody,
+    depends_on_object,
+    inline_zones,
+    negates_places,
+    subjects,
+    zone_refs,
+)
+from matcher.selector.tree import Const, InlineZone, NamedZone, Selector, ZoneSet, ZoneTag
 from privacy.decisions import decide
 from privacy.policies import Grant, Operation, Request
-from zones.covers import Area, prepare
+from server.pubsub.candidates import Candidates
 from zones.names import fold
 from zones.shapes import Point, Shape
 from zones.zone import Zone
@@ -45,7 +57,7 @@ class BindingKey(msgspec.Struct, frozen=True):
 class ZoneEntry:
     zone: Zone
     owner_id: int
-    area: Area
+    place: Place
 
 
 @dataclass
@@ -62,11 +74,16 @@ class SubscriptionEntry:
     subjects: frozenset[str] | None = None
     inline: dict[str, InlineZone] = field(default_factory=dict)
     needed: tuple[Operation, ...] = ()
+    zone_owners: frozenset[str] = frozenset()  # folded
+    depends_on_object: bool = False
 
     def __post_init__(self) -> None:
         self.subjects = subjects(self.selector)
         self.inline = inline_zones(self.selector)
         self.needed = needed_operations(self.service, self.selector)
+        refs = zone_refs(self.selector)
+        self.zone_owners = frozenset(fold(ref.owner) for ref in refs if not isinstance(ref, InlineZone))
+        self.depends_on_object = depends_on_object(self.selector)
 
 
 @dataclass
@@ -104,6 +121,7 @@ def needed_operations(service: Service, selector: Selector) -> tuple[Operation, 
     return tuple(OPERATION_OF[mode] for mode in service.modes)
 
 
+_NEVER = Const(False)
 OPERATION_OF = {Mode.ENTER: Operation.ENTER, Mode.LEAVE: Operation.LEAVE, Mode.MATCH: Operation.POSITION}
 
 
@@ -130,8 +148,15 @@ class World:
         self._named: dict[str, set[int]] = {}  # subscriptions by the folded oids they name
         self._unnamed: set[int] = set()  # subscriptions that speak of every object
         self._subscription_ids: dict[tuple[int, str], int] = {}
-        self._inline: dict[str, Area] = {}  # inline zones by id; the id is a hash of the shape
+        self._inline: dict[str, Place] = {}  # inline zones by id; the id is a hash of the shape
         self._rules: dict[int, list[Rule[BindingKey]]] = {}
+        self._standing_rules: dict[int, list[Rule[BindingKey]]] = {}
+        self._live: dict[int, set[BindingKey]] = {}  # by object: those that hold, or in which a dwell is running
+        self.candidates = Candidates()
+        self._standing: set[int] = set()  # of the unnamed, those with bindings that are not among the candidates
+        self._indexed: dict[int, dict[str, Bound]] = {}  # of the unnamed, the bindings that are
+        self._stale: set[int] = set()  # subscriptions for which these two are to be worked out anew
+        self._stale_owners: set[str] = set()  # and all that name zones of these users
         self.handles: dict[int, dict[str, BindingKey]] = {}  # of objects with agents; kept by the controller
 
     # --- users and grants --------------------------------------------------------------------------
@@ -160,17 +185,17 @@ class World:
 
     def put_zone(self, zone: Zone, owner_id: int) -> None:
         key = str(zone.id)
-        self.zones[key] = ZoneEntry(zone, owner_id, prepare(zone.shape))
+        self.zones[key] = ZoneEntry(zone, owner_id, Place(zone.shape))
         self._zone_ids[owner_id, fold(zone.local)] = key
         self._zones_of.setdefault(owner_id, set()).add(key)
-        self._forget_all_rules()
+        self._zones_changed(owner_id)
 
     def remove_zone(self, zone_id: int) -> None:
         entry = self.zones.pop(str(zone_id))
         del self._zone_ids[entry.owner_id, fold(entry.zone.local)]
         self._zones_of[entry.owner_id].discard(str(zone_id))
         self._drop_states(key for key in self.states if key.target == str(zone_id))
-        self._forget_all_rules()
+        self._zones_changed(entry.owner_id)
 
     def zone(self, owner: str, local: str) -> ZoneEntry | None:
         owner_id = self.user_id(owner)
@@ -212,9 +237,10 @@ class World:
             self._unlink(old)
         self.subscriptions[entry.id] = entry
         self._subscription_ids[entry.subscriber_id, entry.name] = entry.id
-        self._inline.update({key: prepare(zone.shape) for key, zone in entry.inline.items()})
+        self._inline.update({key: Place(zone.shape) for key, zone in entry.inline.items()})
         if entry.subjects is None:
             self._unnamed.add(entry.id)
+            self._stale.add(entry.id)
         else:
             for oid in entry.subjects:
                 self._named.setdefault(oid, set()).add(entry.id)
@@ -245,6 +271,7 @@ class World:
     def _unlink(self, entry: SubscriptionEntry) -> None:
         self._forget_rules(self._objects_meant(entry))
         self._unnamed.discard(entry.id)
+        self._forget_candidates(entry.id)
         for oid in entry.subjects or ():
             self._named[oid].discard(entry.id)
 
@@ -256,11 +283,23 @@ class World:
             self.dwelling.discard(key)
         else:
             self.dwelling.add(key)
+        if state.holds or state.pending is not None:
+            self._live.setdefault(key.object_id, set()).add(key)
+        else:
+            self._no_longer_live(key)
 
     def _drop_states(self, keys: Iterable[BindingKey]) -> None:
         for key in list(keys):
             del self.states[key]
             self.dwelling.discard(key)
+            self._no_longer_live(key)
+
+    def _no_longer_live(self, key: BindingKey) -> None:
+        live = self._live.get(key.object_id)
+        if live is not None:
+            live.discard(key)
+            if not live:
+                del self._live[key.object_id]
 
     # --- bindings ----------------------------------------------------------------------------------
 
@@ -268,14 +307,58 @@ class World:
         """The bindings of an object that are to be evaluated now, whoever does it."""
         rules = self._rules.get(object_id)
         if rules is None:
-            owner_id = self.objects[object_id].owner_id
             rules = self._rules[object_id] = [
                 rule
                 for subscription in self._subscriptions_about(object_id)
-                if not subscription.paused and self.allows_all(owner_id, subscription)
+                if self._is_evaluated(object_id, subscription)
                 for rule in self._bindings(object_id, subscription)
+                if self._can_change(rule)
             ]
         return rules
+
+    def rules_at(self, object_id: int, event: Event | None = None) -> list[Rule[BindingKey]]:
+        """Those of `rules` that can change something now: with this event, or without one by the passing of time."""
+        self._refresh_candidates()
+        standing = self._standing_rules.get(object_id)
+        if standing is None:
+            standing = self._standing_rules[object_id] = [
+                rule
+                for subscription in self._subscriptions_about(object_id, self._standing)
+                if self._is_evaluated(object_id, subscription)
+                for rule in self._bindings(object_id, subscription)
+                if rule.key.target not in self._indexed.get(subscription.id, ()) and self._can_change(rule)
+            ]
+        live = (
+            key for key in self._live.get(object_id, ()) if key.target in self._indexed.get(key.subscription_id, ())
+        )
+        wanted = {(key.subscription_id, key.target) for key in live}
+        if event is not None:
+            wanted.update(self.candidates.of(event))
+        if not wanted:
+            return standing
+        targets: dict[int, set[str]] = {}
+        for subscription_id, target in wanted:
+            targets.setdefault(subscription_id, set()).add(target)
+        more = [
+            rule
+            for subscription_id in targets
+            if self._is_evaluated(object_id, self.subscriptions[subscription_id])
+            for rule in self._bindings(object_id, self.subscriptions[subscription_id], targets[subscription_id])
+        ]
+        return sorted((*standing, *more), key=_subscription_id)
+
+    def bindings_of_message(self, owner_id: int, event: Event) -> Iterator[tuple[SubscriptionEntry, Bound]]:
+        """What a message without an object may match: bindings of subscriptions that speak of everybody."""
+        self._refresh_candidates()
+        wanted = set(self.candidates.of(event))
+        for subscription_id in sorted(self._standing.union(key for key, _ in wanted)):
+            subscription = self.subscriptions[subscription_id]
+            if subscription.paused or not self.allows_all(owner_id, subscription):
+                continue
+            indexed = self._indexed.get(subscription_id, ())
+            for bound in self._bounds(subscription, ""):
+                if bound.target not in indexed or (subscription_id, bound.target) in wanted:
+                    yield subscription, bound
 
     def all_rules(self, object_id: int) -> list[Rule[BindingKey]]:
         """Every binding of an object, also of subscriptions that are paused or no longer permitted."""
@@ -288,31 +371,86 @@ class World:
         return all(self.allows(owner_id, asker_id, op) for op in subscription.needed)
 
     def covers(self, zone_id: str, point: Point) -> bool:
+        return self._place(zone_id).covers(point)
+
+    def region(self, zone_id: str) -> PlanarRegion:
+        return self._place(zone_id).region
+
+    def _place(self, zone_id: str) -> Place:
         inline = self._inline.get(zone_id)
-        return (self.zones[zone_id].area if inline is None else inline).covers(point)
+        return self.zones[zone_id].place if inline is None else inline
 
     def shape(self, zone_id: str, subscription: SubscriptionEntry) -> Shape:
         inline = subscription.inline.get(zone_id)
         return self.zones[zone_id].zone.shape if inline is None else inline.shape
 
-    def _subscriptions_about(self, object_id: int) -> list[SubscriptionEntry]:
+    def _subscriptions_about(self, object_id: int, unnamed: set[int] | None = None) -> list[SubscriptionEntry]:
         named = self._named.get(fold(self.objects[object_id].oid), set())
-        return [self.subscriptions[key] for key in sorted(self._unnamed | named)]
+        return [self.subscriptions[key] for key in sorted((self._unnamed if unnamed is None else unnamed) | named)]
 
-    def _bindings(self, object_id: int, subscription: SubscriptionEntry) -> Iterator[Rule[BindingKey]]:
-        directory = _Directory(self, subscription.subscriber_id)
-        for bound in bind(subscription.selector, self.objects[object_id].oid, directory):
-            key = BindingKey(subscription.id, object_id, bound.target)
-            yield Rule(key, bound.condition, subscription.service)
+    def _is_evaluated(self, object_id: int, subscription: SubscriptionEntry) -> bool:
+        return not subscription.paused and self.allows_all(self.objects[object_id].owner_id, subscription)
+
+    def _can_change(self, rule: Rule[BindingKey]) -> bool:
+        """Not if it never holds, and has nothing to leave."""
+        return rule.condition != _NEVER or rule.key in self._live.get(rule.key.object_id, ())
+
+    def _bindings(
+        self, object_id: int, subscription: SubscriptionEntry, targets: Container[str] | None = None
+    ) -> Iterator[Rule[BindingKey]]:
+        for bound in self._bounds(subscription, self.objects[object_id].oid):
+            if targets is None or bound.target in targets:
+                key = BindingKey(subscription.id, object_id, bound.target)
+                yield Rule(key, bound.condition, subscription.service)
+
+    def _bounds(self, subscription: SubscriptionEntry, oid: str) -> Iterable[Bound]:
+        indexed = self._indexed.get(subscription.id, {})
+        if indexed and not subscription.depends_on_object and subscription.id not in self._standing:
+            return indexed.values()  # all there are, and the same for everybody
+        return bind(subscription.selector, oid, _Directory(self, subscription.subscriber_id))
+
+    # --- what is remembered of bindings --------------------------------------------------------------
+
+    def _refresh_candidates(self) -> None:
+        if self._stale_owners:
+            changed = self._stale_owners
+            self._stale.update(key for key in self._unnamed if self.subscriptions[key].zone_owners & changed)
+            self._stale_owners = set()
+        for subscription_id in self._stale:
+            subscription = self.subscriptions[subscription_id]
+            bounds = bind_anybody(subscription.selector, _Directory(self, subscription.subscriber_id))
+            compiled = {bound.target: compile_condition(bound.condition, self.region) for bound in bounds}
+            known = {target: each for target, each in compiled.items() if not each.is_always}
+            self.candidates.put(subscription_id, known)
+            self._indexed[subscription_id] = {bound.target: bound for bound in bounds if bound.target in known}
+            if len(known) < len(bounds):
+                self._standing.add(subscription_id)
+            else:
+                self._standing.discard(subscription_id)
+        self._stale.clear()
+
+    def _forget_candidates(self, subscription_id: int) -> None:
+        self.candidates.remove(subscription_id)
+        self._indexed.pop(subscription_id, None)
+        self._standing.discard(subscription_id)
+        self._stale.discard(subscription_id)
 
     def _forget_rules(self, object_ids: Iterable[int]) -> None:
         for object_id in list(object_ids):
             self._rules.pop(object_id, None)
+            self._standing_rules.pop(object_id, None)
             self.handles.pop(object_id, None)
 
-    def _forget_all_rules(self) -> None:
+    def _zones_changed(self, owner_id: int) -> None:
+        """Zones of this owner are others now, or have another shape."""
         self._rules.clear()
+        self._standing_rules.clear()
         self.handles.clear()
+        self._stale_owners.add(fold(self.users[owner_id]))
+
+
+def _subscription_id(rule: Rule[BindingKey]) -> int:
+    return rule.key.subscription_id
 
 
 class _Directory:

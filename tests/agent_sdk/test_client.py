@@ -30,6 +30,7 @@ from agent_sdk.sources.base import Source
 from matcher.evaluation import Rule, fold
 from matcher.events import Event
 from matcher.once import Service, Tos
+from tests.support.places import Covering
 
 from .plain_server import PlainServer, item
 from .test_session import covers
@@ -121,7 +122,7 @@ def expected(events):
     rules = [Rule(i.handle, i.condition, i.service) for _, i in sorted(ITEMS.items())]
     states, last, edges = {}, None, []
     for event in events:
-        folded = fold(rules, states, last, event, covers)
+        folded = fold(rules, states, last, event, Covering(covers))
         states |= folded.states
         last = event
         edges += [(h.key, h.edge.n, h.edge.mode.value, h.edge.ts, h.event.loc[0]) for h in folded.edges]

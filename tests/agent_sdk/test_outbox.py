@@ -17,6 +17,7 @@ from matcher.evaluation import Rule, fold
 from matcher.events import Event, Located
 from matcher.once import Mode, OnceState, Service, Tos
 from matcher.selector.tree import Time
+from tests.support.places import Covering
 
 from . import device_under_kill
 from .plain_server import PlainServer, full, item
@@ -329,7 +330,7 @@ def expected_of_the_trace():
     rules = [Rule(i.handle, i.condition, i.service) for _, i in sorted(items.items())]
     states, last, edges = {}, None, []
     for event in device_under_kill.trace():
-        folded = fold(rules, states, last, event, covers)
+        folded = fold(rules, states, last, event, Covering(covers))
         states |= folded.states
         last = event
         for happening in folded.edges:

@@ -41,6 +41,7 @@ from matcher.evaluation import Rule, fold
 from matcher.events import Event
 from matcher.once import Mode, Service, Tos
 from matcher.selector.tree import Not, Within
+from tests.support.places import Covering
 from zones.shapes import Polygon
 
 from .plain_server import ZONES, PlainServer, full, item
@@ -437,7 +438,7 @@ def test_each_edge_arrives_once_and_in_order_whatever_is_lost(codec, steps):
             ts += 100
             event = at(ts, value)
             world.device.fix(event, world.now)
-            folded = fold(rules, states, last, event, covers)
+            folded = fold(rules, states, last, event, Covering(covers))
             states |= folded.states
             last = event
             for happening in folded.edges:

@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from matcher.events import Event
+from matcher.events import Event, Region
 from matcher.once import Mode, Tos
 from matcher.selector.format import format_zone_ref
-from matcher.selector.tree import InlineZone
+from matcher.selector.tree import InlineZone, Relation
 from server.pubsub.subscriptions import NewSubscription
 from tests.agreement.harness import OID, START
 from zones.antimeridian import normalise_lon
@@ -106,7 +106,9 @@ def fixes(draw: st.DrawFn, origin: tuple[float, float], *, late: bool = True) ->
     if late:
         steps += [0, -1, -2000]
     loc = draw(places(origin)) if draw(st.integers(0, 9)) else None
-    pairs = {name: draw(st.sampled_from(values) | st.none()) for name, values in PAIRS.items()}
+    pairs: dict[str, Any] = {name: draw(st.sampled_from(values) | st.none()) for name, values in PAIRS.items()}
+    for name in ("area", "footprint"):
+        pairs[name] = None if draw(st.integers(0, 2)) else Region(check_shape(draw(shapes(origin))))
     known = tuple((name, value) for name, value in pairs.items() if value is not None)
     return Fix(draw(st.sampled_from(steps)), loc, known, draw(st.sampled_from([None, None, 5.0, 80.0])))
 
@@ -131,7 +133,9 @@ def selectors(draw: st.DrawFn, origin: tuple[float, float], zones: tuple[str, ..
     def within() -> str:
         subject = draw(st.sampled_from([f"('{OID}')", f"('{OID}')", "(*)"]))
         listed = ", ".join(dict.fromkeys(reference() for _ in range(draw(st.integers(1, 2)))))
-        return f"{subject} within ({listed})"
+        if draw(st.integers(0, 2)):
+            return f"{subject} within ({listed})"
+        return f"{draw(st.sampled_from([subject, 'area']))} {draw(st.sampled_from(list(Relation)))} ({listed})"
 
     def expression(depth: int) -> str:
         kind = draw(st.sampled_from(["within", "within", "not", "and", "or"])) if depth else "within"

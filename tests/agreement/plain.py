@@ -14,13 +14,15 @@ from matcher.event_format import format_event
 from matcher.events import Event
 from matcher.instants import format_instant
 from matcher.once import Instant, Mode, Tos
+from matcher.planar import from_shape
+from matcher.relations import relate
 from matcher.selector import tree as t
 from matcher.selector.format import format_zone_ref
 from matcher.selector.parser import parse_selector
 from server.pubsub.subscriptions import NewSubscription
 from tests.agreement.harness import OID
-from tests.matcher.reference import anchor_of, evaluate, filters, speaks_of
-from zones.covers import Area, prepare
+from tests.matcher.reference import anchor_of, evaluate, filters, is_anchor, speaks_of
+from zones.covers import prepare
 from zones.shapes import Point, Shape
 from zones.validation import check_shape
 
@@ -50,10 +52,16 @@ def readable(notifications: list[dict[str, Any]]) -> Told:
 class _Points:
     """A zone as the plain evaluator asks for it."""
 
-    area: Area
+    shape: Shape
+
+    def __post_init__(self) -> None:
+        self.area, self.region = prepare(self.shape), from_shape(self.shape)
 
     def __contains__(self, point: Point) -> bool:
         return self.area.covers(point)
+
+    def relation_of(self, shape: Shape) -> str:
+        return str(relate(from_shape(shape), self.region))
 
 
 @dataclass
@@ -82,7 +90,9 @@ class _Subscription:
     def needed(self) -> tuple[Mode, ...]:
         """What must be granted: with NOT an enter tells that somebody left, so it needs both."""
         negates = any(
-            negated and isinstance(node, t.Within) for terms in filters(self.selector) for node, negated in terms
+            isinstance(node, t.Within | t.Relate) and (negated or not is_anchor(node))
+            for terms in filters(self.selector)
+            for node, negated in terms
         )
         return (Mode.ENTER, Mode.LEAVE) if negates and self.new.tos is not Tos.EVERY else self.modes
 
@@ -121,7 +131,7 @@ class Plain:
     def put_zone(self, name: str, shape: Shape, tags: tuple[str, ...] = ()) -> None:
         before = self._tasks()
         old = self.zones.get(name)
-        points = _Points(prepare(check_shape(shape)))
+        points = _Points(check_shape(shape))
         uid, version = (f"zone {self._uid()}", 1) if old is None else (old.uid, old.version + 1)
         self.zones[name] = _Zone(uid, version, points, frozenset(tags))
         self._end_dwells(before)
@@ -137,7 +147,7 @@ class Plain:
         old = self.subscriptions.get(new.name)
         selector = parse_selector(new.selector)
         inline = {
-            ref: {format_zone_ref(ref): _Points(prepare(check_shape(ref.shape)))}
+            ref: {format_zone_ref(ref): _Points(check_shape(ref.shape))}
             for ref in _refs(selector)
             if isinstance(ref, t.InlineZone)
         }
@@ -299,11 +309,15 @@ class Plain:
                 for term in part.items:
                     node = term.item if isinstance(term, t.Not) else term
                     zones: list[str] = []
-                    if isinstance(node, t.Within):
+                    if isinstance(node, t.Within | t.Relate):
                         zones = (
                             [binding.target] if node is anchor else [key for ref in node.zones for key in known[ref]]
                         )
-                    plain = None if isinstance(node, t.Within) else node
+                    plain = node
+                    if isinstance(node, t.Within):
+                        plain = None
+                    elif isinstance(node, t.Relate):
+                        plain = (node.attribute, node.relation)
                     signed.append((isinstance(term, t.Not), plain, tuple((key, versions.get(key)) for key in zones)))
                 terms.add(tuple(signed))
             new = binding.subscription.new
@@ -319,7 +333,7 @@ class Plain:
 
 
 def _refs(node: Any) -> Iterator[t.ZoneRef]:
-    if isinstance(node, t.Within):
+    if isinstance(node, t.Within | t.Relate):
         yield from node.zones
     elif isinstance(node, t.And | t.Or):
         for item in node.items:

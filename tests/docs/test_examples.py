@@ -118,6 +118,15 @@ def test_agent_notifications_shows_the_coupon_on_the_phone(mike: Person, trip: P
     assert goodbye == f"You were in {mike.name}.Xidan for 270 s.\n"
 
 
+def test_storm_over_plant_tells_when_a_bad_storm_comes_and_goes(server: LiveServer, tmp_path: Path):
+    noaa, acme = server.user("noaa"), server.user("acme")
+    printed, _ = _run(tmp_path, "storm_over_plant.py", noaa.url, noaa.name, noaa.key, acme.name, acme.key)
+    assert printed.splitlines() == [
+        f"03:00 {noaa.name}/kyrill enter {acme.name}.Plant7, wind 45 m/s",
+        f"05:00 {noaa.name}/kyrill leave {acme.name}.Plant7 after 2 h, wind 46 m/s",
+    ]
+
+
 @pytest.mark.parametrize("path", _EXAMPLES, ids=lambda path: path.name)
 def test_an_example_is_documented_typed_and_listed(path: Path):
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -6,8 +6,9 @@ Every tree is one that the parser can make; every event one that `parse_event` l
 from random import Random
 from typing import Any
 
-from matcher.events import Event, Located
+from matcher.events import Event, Located, Region
 from matcher.selector import tree as t
+from zones.shapes import Rectangle
 from zones.wkt import shape_from_wkt
 
 OIDS = ("mike", "foo@acme.com", "acme/van7", "within")
@@ -42,7 +43,7 @@ PLACES = tuple((float(lon), float(lat)) for lon in range(3) for lat in range(3))
 
 
 def draw_selector(rng: Random, depth: int = 3, *, all_terms: bool = False) -> Any:
-    """A selector; with `all_terms` also of the terms that are not evaluated yet."""
+    """A selector; with `all_terms` also of terms that are not evaluated yet: distance."""
     kind = rng.randrange(7) if depth else 6
     if kind < 2:
         return t.And(_several(rng, lambda: draw_selector(rng, depth - 1, all_terms=all_terms)))
@@ -56,12 +57,12 @@ def draw_selector(rng: Random, depth: int = 3, *, all_terms: bool = False) -> An
 def draw_spatial(rng: Random, all_terms: bool = False) -> Any:
     oids = None if rng.randrange(4) == 0 else tuple(rng.sample(OIDS, rng.randrange(1, 4)))
     refs = tuple(rng.sample(REFS, rng.randrange(1, 4)))
-    kind = rng.randrange(4) if all_terms else 0
-    if kind == 1:
+    kind = rng.randrange(5 if all_terms else 4)
+    if kind == 4:
         return t.Distance(rng.choice(OIDS), rng.choice((0.5, 500.0, 1e6)), oids)
-    if kind == 2:
+    if kind == 1:
         return t.Relate(None, oids, rng.choice(list(t.Relation)), refs)
-    if kind == 3:
+    if kind == 2:
         return t.Relate(rng.choice(("area", "footprint")), None, rng.choice(list(t.Relation)), refs)
     return t.Within(oids, refs)
 
@@ -104,14 +105,22 @@ def draw_event(rng: Random, oid: str | None = None) -> Event:
         )
 
     names = rng.sample([name for name in NAMES if name != "unc"], rng.randrange(6))
+    regions = {name: Region(draw_box(rng)) for name in ("area", "footprint") if rng.randrange(2)}
     return Event(
         ts=rng.choice(TIMES),
         loc=None if rng.randrange(4) == 0 else rng.choice(PLACES),
         oid=rng.choice(OIDS) if oid is None else oid,
         unc=rng.choice((None, 0.0, 0.5, 7.0)),
         lpid=rng.choice((None, "High", "CMCC")),
-        pairs={name: draw_value() for name in names},
+        pairs={name: draw_value() for name in names} | regions,
     )
+
+
+def draw_box(rng: Random) -> Rectangle:
+    """One of few, so that boxes often touch, hold and equal each other."""
+    west, east = sorted(rng.sample(range(4), 2))
+    south, north = sorted(rng.sample(range(4), 2))
+    return Rectangle((float(west), float(south), float(east), float(north)))
 
 
 def _several(rng: Random, draw: Any) -> tuple[Any, ...]:

@@ -6,12 +6,22 @@ reference to sets of points.
 
 from fractions import Fraction
 from math import isfinite, trunc
-from typing import Any
+from typing import Any, Protocol
 
-from matcher.events import Event
+from matcher.events import Event, Region
 from matcher.selector import tree as t
+from zones.shapes import Circle, Shape
 
-World = dict[t.ZoneRef, dict[str, frozenset[tuple[float, float]]]]  # reference -> zone id -> the points in it
+
+class Zone(Protocol):
+    """What the evaluator asks of a zone."""
+
+    def __contains__(self, point: tuple[float, float]) -> bool: ...
+
+    def relation_of(self, shape: Shape) -> str: ...
+
+
+World = dict[t.ZoneRef, dict[str, Zone]]  # reference -> zone id -> the zone
 
 
 def evaluate(node: Any, event: Event, world: World, only: str | None = None, anchor: Any = None) -> bool | None:
@@ -24,18 +34,38 @@ def evaluate(node: Any, event: Event, world: World, only: str | None = None, anc
             return _not(_and([_not(walk(item)) for item in node.items]))
         if isinstance(node, t.Not):
             return _not(walk(node.item))
-        if isinstance(node, t.Within):
-            zones = {key: points for ref in node.zones for key, points in world[ref].items()}
+        if isinstance(node, t.Within | t.Relate):
+            zones = {key: zone for ref in node.zones for key, zone in world[ref].items()}
             if only is not None and node is anchor:
                 zones = {only: zones[only]}
             if node.oids is not None and event.oid.lower() not in [oid.lower() for oid in node.oids]:
                 return False
+            if isinstance(node, t.Relate):
+                return related(node, event, list(zones.values()))
             if not zones:
                 return False
-            return None if event.loc is None else any(event.loc in points for points in zones.values())
+            return None if event.loc is None else any(event.loc in zone for zone in zones.values())
         return test(node, event)
 
     return walk(node)
+
+
+def related(node: t.Relate, event: Event, zones: list[Zone]) -> bool | None:
+    if node.attribute is not None:
+        region = event.pairs.get(node.attribute)
+    else:
+        region = event.pairs.get("footprint")
+        if region is None and event.loc is not None and event.unc:
+            region = Region(Circle(event.loc, event.unc))
+    apart = node.relation == "disjoint"  # which is said of the whole list
+    if not zones and not apart:
+        return False
+    if region is None:
+        return None
+    if not isinstance(region, Region):
+        return False
+    found = [zone.relation_of(region.shape) == str(node.relation) for zone in zones]
+    return all(found) if apart else any(found)
 
 
 def test(node: Any, event: Event) -> bool | None:
@@ -143,10 +173,14 @@ def filters(node: Any, negated: bool = False) -> list[list[tuple[Any, bool]]]:
 
 
 def anchor_of(terms: list[tuple[Any, bool]]) -> Any:
-    return next((node for node, negated in terms if isinstance(node, t.Within) and not negated), None)
+    return next((node for node, negated in terms if is_anchor(node) and not negated), None)
+
+
+def is_anchor(node: Any) -> bool:
+    return isinstance(node, t.Within) or (isinstance(node, t.Relate) and node.relation != "disjoint")
 
 
 def speaks_of(terms: list[tuple[Any, bool]], oid: str) -> bool:
-    spatial = [node for node, _ in terms if isinstance(node, t.Within)]
+    spatial = [node for node, _ in terms if isinstance(node, t.Within | t.Relate)]
     lists = [anchor_of(terms)] if anchor_of(terms) else spatial
     return not lists or any(node.oids is None or oid.lower() in [each.lower() for each in node.oids] for node in lists)

@@ -7,6 +7,7 @@ from matcher.evaluation import Rule, expire, fold, next_deadline, without_dwell
 from matcher.events import Event
 from matcher.once import Mode, OnceState, Service, Tos
 from matcher.selector.tree import And, Compare, CompareOp, InZones, Literal, Name
+from tests.support.places import Covering
 
 IN_A = InZones(("a",))
 
@@ -25,7 +26,7 @@ def told(rules, events, until=None):
     """All edges of a trace as (key, mode, ts, lon)."""
     states, last, edges = {}, None, []
     for event in events:
-        folded = fold(rules, states, last, event, covers)
+        folded = fold(rules, states, last, event, Covering(covers))
         states |= folded.states
         last = event
         edges += folded.edges
@@ -65,7 +66,7 @@ def test_edges_of_several_dwells_come_in_the_order_of_time():
 
 def test_the_next_deadline_is_the_earliest_and_none_without_a_dwell():
     rules = [Rule("slow", IN_A, Service(dwell_s=5)), Rule("quick", IN_A, Service(dwell_s=1)), Rule("none", IN_A)]
-    states = fold(rules, {}, None, at(100, 3), covers).states
+    states = fold(rules, {}, None, at(100, 3), Covering(covers)).states
     assert next_deadline(rules, states) == 1100
     assert next_deadline(rules, {}) is None
 
@@ -85,9 +86,9 @@ def test_a_dwell_does_not_survive_a_pause():
 
 def test_only_what_changed_comes_back():
     rules = [Rule("a", IN_A), Rule("b", InZones(("b",)))]
-    states = fold(rules, {}, None, at(1, 2), covers).states
+    states = fold(rules, {}, None, at(1, 2), Covering(covers)).states
     assert set(states) == {"a"}
-    assert fold(rules, states, at(1, 2), at(2, 3), covers).states == {}
+    assert fold(rules, states, at(1, 2), at(2, 3), Covering(covers)).states == {}
 
 
 def plain(service, truths):
@@ -140,7 +141,7 @@ def test_edges_are_numbered_without_a_gap_for_any_order_of_rules():
     rules = [Rule("x", IN_A), Rule("y", IN_A, Service(tos=Tos.EVERY))]
     states, last, numbers = {}, None, {"x": [], "y": []}
     for ts, lon in enumerate([1, 20, 3, 4, 20, 5]):
-        folded = fold(reversed(rules), states, last, at(ts, lon), covers)
+        folded = fold(reversed(rules), states, last, at(ts, lon), Covering(covers))
         states |= folded.states
         last = at(ts, lon)
         for happening in folded.edges:
