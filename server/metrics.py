@@ -37,6 +37,9 @@ class Metrics:
             ["outcome"],
             registry=self.registry,
         )
+        self.engine_warm = Gauge(
+            "fencepost_engine_warm", "Whether the compiled matching engine is in use.", registry=self.registry
+        )
         self.sessions = Gauge("fencepost_agent_sessions", "Agents connected now.", registry=self.registry)
 
     def recorded(self, notifications: int) -> None:

@@ -161,6 +161,7 @@ class Node:
 
         self.world.candidates.start(Engine())
         self.is_warm = True
+        self.metrics.engine_warm.set(1)
 
     async def _merge(self, world: World, merge: "Merge") -> None:
         """Build the engine's next table beside everything else, and go over to it."""

@@ -2,9 +2,9 @@
 
     python storm_over_plant.py URL CENTRE CENTRE_KEY COMPANY COMPANY_KEY
 
-Two users and their API keys: the storm centre, and the company that has the plant. The centre lets the company know of its
-storms; the company says once what it wants to know. Then the centre publishes where its storm is, as a
-polygon with wind and precipitation, and has nothing to do with who listens. Only the standard library is needed.
+Two users and their API keys: the storm centre, and the company that has the plant. The centre lets the company know of
+its storms; the company says once what it wants to know. Then the centre publishes where its storm is, as a polygon
+with wind and precipitation, and has nothing to do with who listens. Only the standard library is needed.
 """
 
 import json
