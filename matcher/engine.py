@@ -64,9 +64,13 @@ class Engine:
     ) -> None:
         """`early_stop` can be switched off to see that it changes no result."""
         self._early_stop = early_stop
-        latest = dict(predicates)
         first = Recent(0)
-        self._serials = {owner: first.add(owner, _predicate(filters)) for owner, filters in latest.items()}
+        self._serials: dict[Hashable, int] = {}
+        for owner, filters in predicates:  # one by one: a million of them need not be there together
+            before = self._serials.get(owner)
+            self._serials[owner] = first.add(owner, _predicate(filters))
+            if before is not None:
+                first.remove(before)
         table = Table((first.part(),), len(first), 0)
         self._state = _State(table, Removal(table), (Recent(len(first)),))
         self._merges = 0  # how many were begun
