@@ -271,12 +271,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--messages", type=_count, default=150, metavar="M", help="of each kind (default: 150)")
     parser.add_argument("--runs", type=_count, default=3, metavar="K", help="at full size (default: 3)")
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next one (default: 1)")
+    parser.add_argument("--small", action="store_true", help="a tenth of the filters, 20 messages, one run")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"also write FOLDER/{NAME}.json")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object and nothing else")
     args = parser.parse_args(argv)
-    options = Options(args.filters, args.messages, args.seed)
+    options, runs = Options(args.filters, args.messages, args.seed), args.runs
+    if args.small:
+        options, runs = msgspec.structs.replace(options.small, messages=min(20, args.messages)), 1
     try:
-        figures = measure(options, runs=args.runs, say=lambda sentence: print(sentence, file=sys.stderr, flush=True))
+        figures = measure(options, runs=runs, say=lambda sentence: print(sentence, file=sys.stderr, flush=True))
     except BenchmarkFailed as failure:
         print(failure, file=sys.stderr)
         return 1

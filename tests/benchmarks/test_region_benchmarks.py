@@ -1,12 +1,14 @@
 """The benchmarks of regions run, find what their peers find, and give the figures that they promise."""
 
+import json
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 import shapely
 
-from benchmarks import region_peers
+from benchmarks import million_constraints, mixed_filters, region_peers
 from benchmarks.support.region_data import contact_regions
 from benchmarks.support.region_designs import PreparedPredicates, Relate, running_design
 from matcher.engines.pairs import NAMES
@@ -81,3 +83,52 @@ def test_a_wrong_answer_gives_no_figures(tiles: np.ndarray, monkeypatch: pytest.
     monkeypatch.setattr(region_peers._Workload, "_measure_engine", lambda *_: 0.0)
     with pytest.raises(region_peers.BenchmarkFailed):
         region_peers.measure_once(tiles, region_peers.Options(messages=4, postgis_messages=0))
+
+
+@pytest.mark.slow
+def test_mixed_filters_are_measured_with_the_same_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert mixed_filters.main(["--small", "--filters", "5000", "--messages", "5", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)["figures"]
+    half = figures["large"]["half_with_a_region"]
+    assert min(half[kind]["loop_to_engine"]["min"] for kind in ("with_region", "without_region")) > 0
+    assert (
+        half["with_region"]["matches_per_message"]["median"] > half["without_region"]["matches_per_message"]["median"]
+    )
+
+
+def test_the_loop_of_mixed_filters_is_held_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixed_filters._Loop, "match", lambda self, message: set())
+    with pytest.raises(mixed_filters.BenchmarkFailed):
+        mixed_filters.measure_once(mixed_filters.Options(filters=300, messages=3))
+
+
+@pytest.mark.slow
+def test_tables_of_several_sizes_are_measured_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [
+        "--largest",
+        "2000",
+        "--messages",
+        "4",
+        "--checked",
+        "2",
+        "--runs",
+        "1",
+        "--json",
+        "--out",
+        str(tmp_path),
+    ]
+    assert million_constraints.main(options) == 0
+    figures = json.loads(capsys.readouterr().out)["figures"]
+    assert list(figures["by_constraints"]) == ["20", "62", "200", "666", "2000"]
+    assert 0.05 < figures["peak_gib"]["median"] < 1
+    touched = [row["touched"]["median"] for row in figures["by_radius"].values()]
+    assert touched == sorted(touched)
+    assert json.loads((tmp_path / "million_constraints.json").read_text())["figures"] == figures
+    assert (tmp_path / "million_constraints.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_region_of_the_million_can_be_drawn_again() -> None:
+    drawn = list(million_constraints._regions(3, 50))
+    assert million_constraints._region(3, 50, 17) == drawn[17]
+    assert len({region.rings for region in drawn}) == 50
+    assert all(shapely.Polygon(region.rings[0]).is_valid for region in drawn)
