@@ -7,7 +7,7 @@ engine says which bindings to look at, and the condition itself still says what 
 what is left out here, or on simplification.
 
 Relations here are those of the plane, which has an end at 180 degrees. A zone that reaches it is left out too, and an
-event with a region that does must not be asked about at all: see `is_within_the_plane`.
+event with a region that does must not be asked about at all: see `matcher.globe`.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,6 +29,7 @@ from matcher.constraints import (
     TimeTest,
 )
 from matcher.footprints import FOOTPRINT
+from matcher.globe import is_within_the_plane
 from matcher.planar import PlanarRegion
 from matcher.selector.tree import (
     And,
@@ -53,7 +54,7 @@ from matcher.selector.tree import (
 )
 from matcher.simplification import Dropped, simplify
 
-__all__ = ["ALWAYS", "Compiled", "compile_condition", "is_within_the_plane"]
+__all__ = ["ALWAYS", "Compiled", "compile_condition"]
 
 ALWAYS: Predicate = ((),)  # one empty filter: matches every event
 _NEVER: Predicate = ()
@@ -86,11 +87,6 @@ def compile_condition(condition: Condition, region_of: _RegionOf) -> Compiled:
         return Compiled(ALWAYS)
     made = simplify(filters)
     return Compiled(made.filters, made.dropped)
-
-
-def is_within_the_plane(region: PlanarRegion) -> bool:
-    """Whether it keeps away from where longitude begins again."""
-    return region.box[0] > -180 and region.box[2] < 180
 
 
 def _compiled(node: Condition, region_of: _RegionOf) -> Predicate:

@@ -28,8 +28,8 @@ from typing import Any, cast
 
 from matcher.events import Event, Located, Region, Value
 from matcher.footprints import own_region
+from matcher.globe import relate_on_globe
 from matcher.places import Places
-from matcher.relations import relate
 from matcher.selector.like import like
 from matcher.selector.tree import (
     And,
@@ -112,8 +112,8 @@ def _related(node: Related, event: Event, places: Places) -> bool | None:
         return False
     region, relation = value.planar, node.relation
     if relation is Relation.DISJOINT:
-        return all(relate(region, places.region(zone)) is relation for zone in node.zones)
-    return any(relate(region, places.region(zone)) is relation for zone in node.zones)
+        return all(relate_on_globe(region, places.region(zone)) is relation for zone in node.zones)
+    return any(relate_on_globe(region, places.region(zone)) is relation for zone in node.zones)
 
 
 def _const(node: Const, event: Event, places: Places) -> bool | None:

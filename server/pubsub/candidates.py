@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from matcher.compilation import Compiled, is_within_the_plane
+from matcher.compilation import Compiled
 from matcher.events import Event, Region
+from matcher.globe import is_within_the_plane
 
 if TYPE_CHECKING:
     from matcher.engine import Engine, Merge

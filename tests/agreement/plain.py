@@ -12,10 +12,10 @@ import msgspec
 
 from matcher.event_format import format_event
 from matcher.events import Event
+from matcher.globe import relate_on_globe
 from matcher.instants import format_instant
 from matcher.once import Instant, Mode, Tos
 from matcher.planar import from_shape
-from matcher.relations import relate
 from matcher.selector import tree as t
 from matcher.selector.format import format_zone_ref
 from matcher.selector.parser import parse_selector
@@ -61,7 +61,7 @@ class _Points:
         return self.area.covers(point)
 
     def relation_of(self, shape: Shape) -> str:
-        return str(relate(from_shape(shape), self.region))
+        return str(relate_on_globe(from_shape(shape), self.region))
 
 
 @dataclass
