@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Hashable, Iterator
-from itertools import product
+from itertools import count, product
 from random import Random
 from threading import Thread
 
@@ -232,7 +232,9 @@ def test_readers_beside_a_writer_see_what_stays_and_nothing_that_is_gone() -> No
         for reader in readers:
             reader.start()
         merge = None
-        for step in range(6000):
+        for step in count():
+            if wrong or (step >= 6000 and matches >= 500):  # what is compiled first takes its time
+                break
             engine.add(step, fickle[step % len(fickle)])
             if step >= 100:
                 engine.remove(step - 100)
@@ -247,4 +249,3 @@ def test_readers_beside_a_writer_see_what_stays_and_nothing_that_is_gone() -> No
             reader.join()
         sys.setswitchinterval(interval)
     assert not wrong, wrong[0]
-    assert matches > 100
