@@ -256,20 +256,34 @@ def _meets_box(rows, i, x0, y0, x1, y1):
 
 
 @njit(inline="always", cache=True)
-def _cuts_through(edges, rows, i, entry):
-    """Whether an edge that may meet the box of a region of one ring certainly cuts it in two, so that both overlap.
-
-    Its ends are outside the box, so all of its line that is in the box belongs to it. Of the points where the region
-    touches its box one is left of the line and one right, and the interior, being connected, has a point of the edge.
-    """
+def _crosses_box(edges, i, entry):
+    """Whether both ends of an edge that meets a box are outside: then it has all of its line that is in the box."""
     x0, y0, x1, y1 = entry[0], entry[1], entry[2], entry[3]
     ax, ay, bx, by = edges[i, 0], edges[i, 1], edges[i, 2], edges[i, 3]
-    if (x0 <= ax <= x1 and y0 <= ay <= y1) or (x0 <= bx <= x1 and y0 <= by <= y1):
-        return False
+    return not ((x0 <= ax <= x1 and y0 <= ay <= y1) or (x0 <= bx <= x1 and y0 <= by <= y1))
+
+
+@njit(inline="always", cache=True)
+def _cuts_extremes(rows, i, entry):
+    """Whether of the points where a region touches its box one is certainly left of an edge's line and one right."""
     dx, dy, c, limit = rows[i, 4], rows[i, 5], rows[i, 6], rows[i, 7]
-    west, south = dx * entry[4] - dy * x0 - c, dx * y0 - dy * entry[5] - c
-    east, north = dx * entry[6] - dy * x1 - c, dx * y1 - dy * entry[7] - c
+    west, south = dx * entry[4] - dy * entry[0] - c, dx * entry[1] - dy * entry[5] - c
+    east, north = dx * entry[6] - dy * entry[2] - c, dx * entry[3] - dy * entry[7] - c
     return max(max(west, east), max(south, north)) > limit and min(min(west, east), min(south, north)) < -limit
+
+
+@njit(cache=True)
+def _sides(rows, i, region):
+    """Where the corners of a region are: 1 certainly on both sides of an edge's line, 0 certainly on one, else -1."""
+    dx, dy, c, limit = rows[i, 4], rows[i, 5], rows[i, 6], rows[i, 7]
+    left = right = 0
+    for j in range(region.shape[0]):
+        where = dx * region[j, 1] - dy * region[j, 0] - c
+        left += where > limit
+        right += where < -limit
+    if left > 0 and right > 0:
+        return 1
+    return 0 if left + right == region.shape[0] else -1
 
 
 @njit(cache=True)
@@ -345,33 +359,46 @@ def _search_across(
                     found[count] = ids[entry]
                     count += 1
                 continue
+            # A region of one ring is cut in two by an edge that crosses its box and has corners of it on both sides:
+            # its interior is connected, so it has a point of the edge, and both overlap.
             near = 0
-            is_cut = False
+            is_cut = is_box_met = False
+            first, last = edge_starts[entry], edge_starts[entry + 1]
             for k in range(own, own + mine):
                 i = kept[k]
                 if _meets_box(rows, i, ex0, ey0, ex1, ey1):
-                    if _cuts_through(edges, rows, i, entries[entry]):
-                        is_cut = True
-                        break
+                    is_box_met = True
+                    if _crosses_box(edges, i, entries[entry]):
+                        if _cuts_extremes(rows, i, entries[entry]):
+                            is_cut = True
+                            break
+                        sides = _sides(rows, i, all_edges[first:last])
+                        if sides == 0:
+                            continue
+                        if sides > 0 and ring_starts[entry + 1] - ring_starts[entry] == 2:
+                            is_cut = True
+                            break
                     kept[own + mine + near] = i
                     near += 1
             if is_cut:
                 holds = relation == OVERLAPS
-            elif near == 0:
-                holds = relation in (CONTAINS, DISJOINT) and (relation == CONTAINS) == _is_inside(
-                    edges, lows, highs, xs, slopes, slack, ex0, ey0
-                )
-            else:
+            elif near > 0:
                 holds = pair_holds(
                     relation,
                     edges,
                     rings,
                     box,
                     kept[own + mine : own + mine + near],
-                    all_edges[edge_starts[entry] : edge_starts[entry + 1]],
+                    all_edges[first:last],
                     all_rings[ring_starts[entry] : ring_starts[entry + 1]],
                     entries[entry],
                 )
+            elif relation in (CONTAINS, DISJOINT):
+                # All of it is inside or all outside. So is its box, unless an edge has cut off a corner of that.
+                x, y = (all_edges[first, 0], all_edges[first, 1]) if is_box_met else (ex0, ey0)
+                holds = (relation == CONTAINS) == _is_inside(edges, lows, highs, xs, slopes, slack, x, y)
+            else:
+                holds = False
             if holds:
                 found[count] = ids[entry]
                 count += 1
