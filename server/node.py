@@ -104,12 +104,12 @@ class Node:
         self.metrics.recorded(work.recorder.recorded)
         if self._loop is None:
             return
-        if not self._is_warming and len(self.world.candidates):
+        if not self._is_warming and len(self.world.rulebook.candidates):
             self._is_warming = True
             self._loop.call_soon_threadsafe(self._begin, self._warm_up())
-        if not self._is_merging and self.world.candidates.is_merge_due:
+        if not self._is_merging and self.world.rulebook.candidates.is_merge_due:
             self._is_merging = True
-            merge = self.world.candidates.begin_merge()
+            merge = self.world.rulebook.candidates.begin_merge()
             self._loop.call_soon_threadsafe(self._begin, self._merge(self.world, merge))
         if work.recorder.subscribers or work.plans or work.ended_agents or work.recorder.dwells_changed:
             self._loop.call_soon_threadsafe(self._tell, work)
@@ -159,7 +159,7 @@ class Node:
         """Match with the compiled engine from now on; in the writer's thread."""
         from matcher.engine import Engine  # numba is heavy, and not every server needs it
 
-        self.world.candidates.start(Engine())
+        self.world.rulebook.candidates.start(Engine())
         self.is_warm = True
         self.metrics.engine_warm.set(1)
 
@@ -167,7 +167,7 @@ class Node:
         """Build the engine's next table beside everything else, and go over to it."""
         try:
             table = await asyncio.to_thread(merge.build)
-            await self.run(lambda work: world.candidates.finish_merge(table) if world is self.world else None)
+            await self.run(lambda work: world.rulebook.candidates.finish_merge(table) if world is self.world else None)
         except Exception:
             _log.exception("merge_failed")
         finally:

@@ -13,9 +13,9 @@ from server.api.access import Caller, TheNode
 from server.api.bodies import RowId, answer, described, read_body
 from server.controller.plans import obstacle
 from server.errors import OptionInvalid, SubscriptionNotFound
+from server.pubsub.entries import SubscriptionEntry
 from server.pubsub.subscriptions import NewSubscription, delete_subscription, put_subscription
 from server.pubsub.work import Work
-from server.pubsub.world import SubscriptionEntry
 from server.store.accounts import Account
 
 __all__ = ["SubscriptionBody", "router"]
@@ -118,7 +118,7 @@ def _explain(work: Work, account: Account, name: str) -> dict[str, Any]:
     for object_id in work.world.objects_meant(entry):
         thing = work.world.objects[object_id]
         has_agent = work.world.agent_holding(object_id, work.now) is not None
-        for rule in work.world.rules(object_id):
+        for rule in work.world.rulebook.rules(object_id):
             if rule.key.subscription_id != entry.id:
                 continue
             zone = work.world.zones.get(rule.key.target)

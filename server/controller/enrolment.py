@@ -15,9 +15,9 @@ from sqlalchemy import Connection, insert, select, update
 
 from matcher.once import Instant
 from server.errors import AgentNotFound, OptionInvalid, TokenInvalid
+from server.pubsub.entries import AgentEntry
 from server.pubsub.publishing import object_for_owner
 from server.pubsub.work import Work
-from server.pubsub.world import AgentEntry
 from server.store import models
 from server.store.accounts import Account
 

@@ -10,8 +10,9 @@ from agent_sdk.protocol.plans import FullPlan
 from matcher.evaluation import Rule
 from matcher.once import OnceState, is_finished
 from matcher.selector.conditions import rename_zones, zones_in
+from server.pubsub.entries import BindingKey, ObjectEntry
 from server.pubsub.identifiers import binding_handle, zone_handle
-from server.pubsub.world import BindingKey, ObjectEntry, World
+from server.pubsub.world import World
 
 __all__ = ["binding_of", "build_plan", "obstacle"]
 
@@ -22,7 +23,7 @@ def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
     """Everything the object's agent is to evaluate, with the state of each binding as the server knows it."""
     items: dict[str, PlanItem] = {}
     zones: dict[str, PlanZone] = {}
-    for rule in world.rules(entry.id):
+    for rule in world.rulebook.rules(entry.id):
         state = world.states.get(rule.key, _START)
         if is_finished(rule.service, state) or obstacle(world, entry, rule) is not None:
             continue
@@ -55,11 +56,11 @@ def obstacle(world: World, entry: ObjectEntry, rule: Rule[BindingKey]) -> str | 
 
 def binding_of(world: World, entry: ObjectEntry, handle: str) -> BindingKey | None:
     """The binding a handle of the current generation stands for, unless it has ended."""
-    key = world.handles.get(entry.id, {}).get(handle)
+    key = world.rulebook.handles.get(entry.id, {}).get(handle)
     if key is None or binding_handle(world.secret, entry.generation, key) != handle:  # of an earlier generation
-        keys = (rule.key for rule in world.all_rules(entry.id))
-        world.handles[entry.id] = {binding_handle(world.secret, entry.generation, each): each for each in keys}
-        key = world.handles[entry.id].get(handle)
+        keys = (rule.key for rule in world.rulebook.all_rules(entry.id))
+        world.rulebook.handles[entry.id] = {binding_handle(world.secret, entry.generation, each): each for each in keys}
+        key = world.rulebook.handles[entry.id].get(handle)
     return key
 
 

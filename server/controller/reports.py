@@ -18,9 +18,9 @@ from matcher.events import Event
 from matcher.once import Mode, OnceState, Service, Tos, follow
 from server.controller.enrolment import AgentIdentity
 from server.controller.plans import binding_of
+from server.pubsub.entries import OPERATION_OF, BindingKey, ObjectEntry
 from server.pubsub.publishing import refuse_future
 from server.pubsub.work import Work
-from server.pubsub.world import OPERATION_OF, BindingKey, ObjectEntry
 from server.store import models
 from zones.errors import CallerError
 

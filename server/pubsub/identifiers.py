@@ -8,7 +8,7 @@ names, owners or subscribers.
 import hashlib
 from base64 import urlsafe_b64encode
 
-from server.pubsub.world import BindingKey
+from server.pubsub.entries import BindingKey
 
 __all__ = ["binding_handle", "message_id", "notification_id", "zone_handle"]
 

@@ -9,7 +9,8 @@ from matcher.events import Event
 from matcher.once import OnceState, Service
 from matcher.selector.parser import parse_selector
 from privacy.policies import Grant, Operation
-from server.pubsub.world import AgentEntry, BindingKey, ObjectEntry, SubscriptionEntry, World
+from server.pubsub.entries import AgentEntry, BindingKey, ObjectEntry, SubscriptionEntry
+from server.pubsub.world import World
 from server.store import models
 from zones.names import SYSTEM
 from zones.shapes import Shape

@@ -17,8 +17,8 @@ from matcher.events import Event
 from matcher.once import Instant, Mode, OnceState, Tos, deadline
 from matcher.selector.truth import truth
 from server.errors import ObjectHasAgent, ObjectNotFound, TimestampAhead
+from server.pubsub.entries import BindingKey, ObjectEntry
 from server.pubsub.work import Work
-from server.pubsub.world import BindingKey, ObjectEntry
 from server.store import models
 from server.store.accounts import Account
 from zones.names import fold as fold_name
@@ -57,7 +57,7 @@ def expire_dwells(work: Work) -> None:
         if work.world.agent_holding(object_id, work.now) is not None:
             continue
         entry = work.world.objects[object_id]
-        rules = work.world.rules_at(object_id)
+        rules = work.world.rulebook.rules_at(object_id)
         folded = expire(rules, _states(work, rules), entry.last, work.now)
         if folded.edges:
             work.tx.touch()
@@ -132,7 +132,7 @@ def _take_over(work: Work, entry: ObjectEntry) -> None:
 
 def _tell_message(work: Work, account: Account, event: Event) -> None:
     work.user_id(account.name)
-    for subscription, bound in work.world.bindings_of_message(account.user_id, event):
+    for subscription, bound in work.world.rulebook.bindings_of_message(account.user_id, event):
         service = subscription.service
         is_over = service.expires is not None and event.ts >= service.expires
         if is_over or service.dwell_s or not truth(bound.condition, event, work.world):
@@ -142,7 +142,7 @@ def _tell_message(work: Work, account: Account, event: Event) -> None:
 
 
 def _fold(work: Work, entry: ObjectEntry, event: Event) -> None:
-    rules = work.world.rules_at(entry.id, event)
+    rules = work.world.rulebook.rules_at(entry.id, event)
     _record(work, fold(rules, _states(work, rules), entry.last, event, work.world))
     entry.newest, entry.last = event.ts, event
     work.recorder.object_changed(entry)

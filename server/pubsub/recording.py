@@ -15,8 +15,9 @@ from matcher.event_format import format_event, format_instant
 from matcher.events import Event
 from matcher.once import Edge, Instant, Mode, OnceState
 from matcher.selector.format import format_zone_ref
+from server.pubsub.entries import OPERATION_OF, BindingKey, ObjectEntry, SubscriptionEntry
 from server.pubsub.identifiers import message_id, notification_id
-from server.pubsub.world import OPERATION_OF, BindingKey, ObjectEntry, SubscriptionEntry, World
+from server.pubsub.world import World
 from server.store.models import Binding, Notification, Object, User
 
 __all__ = ["Recorder"]

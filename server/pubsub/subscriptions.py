@@ -13,8 +13,8 @@ from matcher.selector.binding import named_oids, require_supported, zone_refs
 from matcher.selector.parser import parse_selector
 from matcher.selector.tree import InlineZone, NamedZone, Selector, ZoneRef
 from server.errors import ObjectNotFound, OptionInvalid, SubscriptionNotFound, UserNotFound
+from server.pubsub.entries import SubscriptionEntry, needed_operations
 from server.pubsub.work import Work
-from server.pubsub.world import SubscriptionEntry, needed_operations
 from server.pubsub.zones import zone_not_found
 from server.store import models
 from server.store.accounts import Account

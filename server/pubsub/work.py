@@ -13,8 +13,9 @@ from sqlalchemy import Connection, select
 from matcher.evaluation import without_dwell
 from matcher.once import Instant
 from matcher.selector.conditions import zones_in
+from server.pubsub.entries import BindingKey
 from server.pubsub.recording import Recorder
-from server.pubsub.world import BindingKey, World
+from server.pubsub.world import World
 from server.settings import Settings
 from server.store.models import User
 from server.store.writer import Transaction
@@ -80,6 +81,6 @@ class Work:
                 [*map(world.zone_version, zones_in(rule.condition))],
             )
             for object_id in {key.object_id for key in world.dwelling}
-            for rule in world.rules_at(object_id)
+            for rule in world.rulebook.rules_at(object_id)
             if rule.key in world.dwelling
         }

@@ -10,8 +10,8 @@ import msgspec
 from sqlalchemy import delete, insert, update
 
 from server.errors import Forbidden, VersionMismatch, ZoneExists, ZoneNotFound
+from server.pubsub.entries import ZoneEntry
 from server.pubsub.work import Work
-from server.pubsub.world import ZoneEntry
 from server.store import models
 from server.store.accounts import Account
 from zones.covers import outline

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from agent_sdk.protocol.codec import JSON, MSGPACK
 from matcher.once import Mode
 from privacy.policies import Operation
+from server.pubsub.entries import BindingKey
 from server.pubsub.identifiers import notification_id
 from server.pubsub.subscriptions import NewSubscription
-from server.pubsub.world import BindingKey
 from tests.agreement.drawing import ORIGINS, TAGS, Fix, fixes, selectors, services, shapes
 from tests.agreement.harness import ALL, Phone, Site, Template
 from tests.agreement.plain import Plain, readable

@@ -43,7 +43,7 @@ def told(template: Template, seed: int, with_engine: bool) -> list[dict[str, obj
         for number in range(150):
             site.subscribe(NewSubscription(f"s{number}", selector(rng)))
         for minute in range(60):
-            candidates = site.node.world.candidates
+            candidates = site.node.world.rulebook.candidates
             if minute % 15 == 10:
                 merge = candidates.begin_merge() if with_engine else None
                 site.put_zone(f"SYSTEM.z{rng.randrange(ZONES)}", box(rng))
@@ -53,7 +53,7 @@ def told(template: Template, seed: int, with_engine: bool) -> list[dict[str, obj
             event = message(rng, minute)
             site.clock.reach(event.ts)
             site.publish(event)
-            assert site.node.world.candidates is candidates, "the work was rolled back"
+            assert site.node.world.rulebook.candidates is candidates, "the work was rolled back"
         return site.told()
 
 

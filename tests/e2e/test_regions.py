@@ -109,3 +109,20 @@ def test_explain_says_what_simplification_has_dropped(noaa: Person, acme: Person
     (binding,) = [each for each in explained if each["oid"] == f"{noaa.name}/irma"]
     assert binding["evaluator"] == "server"
     assert binding["dropped"] == ["wind > 30 says it already."]
+
+
+def test_a_zone_that_gets_the_tag_is_listened_for_from_then_on(noaa: Person, acme: Person) -> None:
+    shape = box(10, 50, 11, 51)
+    acme.done("PUT", f"/v1/zones/{acme.name}.Plant7", {"shape": shape, "tags": ["plant"]})
+    acme.subscribe("storms", f"area overlaps ({acme.name}.#plant)")
+
+    def targets() -> list[str]:
+        explained = acme.done("GET", "/v1/subscriptions/storms/explain")["bindings"]
+        return sorted(each["target"] for each in explained if each["oid"] == f"{noaa.name}/irma")
+
+    noaa.done("POST", "/v1/events", storm(noaa, 0, 9.5))
+    assert targets() == [f"{acme.name}.Plant7"]
+    acme.done("PUT", f"/v1/zones/{acme.name}.Plant8", {"shape": shape, "tags": ["plant"]})
+    assert targets() == [f"{acme.name}.Plant7", f"{acme.name}.Plant8"]
+    noaa.done("POST", "/v1/events", storm(noaa, 1, 9.6))
+    assert [each["target"] for each in told(acme)] == [f"{acme.name}.Plant7", f"{acme.name}.Plant8"]

@@ -14,7 +14,6 @@ def is_warm(server: LiveServer) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_the_server_answers_while_the_engine_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "never used"))
     with serving(f"sqlite:///{tmp_path / 'fencepost.db'}") as server:

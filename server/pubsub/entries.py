@@ -1,0 +1,103 @@
+"""What the world in memory is made of: zones, subscriptions, objects and agents, each by an id that never changes."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from matcher.events import Event
+from matcher.once import Instant, Mode, Service, Tos
+from matcher.places import Place
+from matcher.selector.binding import depends_on_object, inline_zones, negates_places, subjects, zone_refs
+from matcher.selector.tree import InlineZone, Selector
+from privacy.policies import Operation
+from zones.names import fold
+from zones.zone import Zone
+
+__all__ = [
+    "OPERATION_OF",
+    "AgentEntry",
+    "BindingKey",
+    "ObjectEntry",
+    "SubscriptionEntry",
+    "ZoneEntry",
+    "needed_operations",
+]
+
+
+class BindingKey(msgspec.Struct, frozen=True):
+    """Immutable ids, never names. `target` is a zone's id, or empty for "the whole list"."""
+
+    subscription_id: int
+    object_id: int
+    target: str
+
+
+@dataclass
+class ZoneEntry:
+    zone: Zone
+    owner_id: int
+    place: Place
+
+
+@dataclass
+class SubscriptionEntry:
+    id: int
+    subscriber_id: int
+    name: str
+    text: str
+    selector: Selector
+    service: Service
+    purpose: str
+    paused: bool
+    changed: Instant
+    subjects: frozenset[str] | None = None
+    inline: dict[str, InlineZone] = field(default_factory=dict)
+    needed: tuple[Operation, ...] = ()
+    zone_owners: frozenset[str] = frozenset()  # folded
+    depends_on_object: bool = False
+
+    def __post_init__(self) -> None:
+        self.subjects = subjects(self.selector)
+        self.inline = inline_zones(self.selector)
+        self.needed = needed_operations(self.service, self.selector)
+        refs = zone_refs(self.selector)
+        self.zone_owners = frozenset(fold(ref.owner) for ref in refs if not isinstance(ref, InlineZone))
+        self.depends_on_object = depends_on_object(self.selector)
+
+
+@dataclass
+class ObjectEntry:
+    id: int
+    oid: str
+    owner_id: int
+    newest: Instant | None
+    last: Event | None
+    generation: int
+
+
+@dataclass
+class AgentEntry:
+    """An object's one active agent."""
+
+    id: int
+    object_id: int
+    lease_until: Instant
+    capabilities: frozenset[str] | None = None  # as its last hello said; None before its first since our start
+
+
+def needed_operations(service: Service, selector: Selector) -> tuple[Operation, ...]:
+    """What a grant has to allow for a subscription with this type of service.
+
+    With NOT an enter tells that the object has left, and a leave that it has come: who may know one of them does not
+    get the other one that way.
+    """
+    if service.tos is Tos.EVERY:
+        return (Operation.POSITION,)
+    if negates_places(selector):
+        return (Operation.ENTER, Operation.LEAVE)
+    if service.tos is Tos.FIRST:
+        return (Operation.ENTER,)
+    return tuple(OPERATION_OF[mode] for mode in service.modes)
+
+
+OPERATION_OF = {Mode.ENTER: Operation.ENTER, Mode.LEAVE: Operation.LEAVE, Mode.MATCH: Operation.POSITION}
