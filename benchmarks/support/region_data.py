@@ -26,14 +26,14 @@ def contact_regions(rng: Random, geometries: NDArray[Any]) -> Iterator[Any]:
     """Regions that share edges and corners with many of these, without end.
 
     By turns: the union of up to 400 neighbours, whose border is made of theirs; the same with its holes filled and
-    every second corner taken away, which has corners in common and crosses many; one of the regions itself.
+    every second corner taken away, which has corners in common and crosses many; one of the regions itself. All are
+    single polygons.
     """
     tree = shapely.STRtree(geometries)
     while True:
-        together = _neighbours(rng, geometries, tree)
-        yield together
+        yield _neighbours(rng, geometries, tree)
         yield _thinned(_neighbours(rng, geometries, tree))
-        yield geometries[rng.randrange(len(geometries))]
+        yield _one(rng, geometries)
 
 
 def _neighbours(rng: Random, geometries: NDArray[Any], tree: Any) -> Any:
@@ -51,6 +51,13 @@ def _neighbours(rng: Random, geometries: NDArray[Any], tree: Any) -> Any:
         union = shapely.union_all(geometries[nearest])
         if union.geom_type == "Polygon" and union.is_valid:
             return union
+
+
+def _one(rng: Random, geometries: NDArray[Any]) -> Any:
+    while True:
+        one = geometries[rng.randrange(len(geometries))]
+        if one.geom_type == "Polygon":
+            return one
 
 
 def _thinned(polygon: Any) -> Any:

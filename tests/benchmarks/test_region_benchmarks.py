@@ -60,6 +60,16 @@ def test_the_one_statement_of_postgis_finds_what_exact_arithmetic_finds(hard) ->
             assert postgis.match(shapely.to_wkb(message)).tolist() == expected(regions, codes, message)
 
 
+def test_contact_regions_of_regions_in_parts_are_single_polygons(tiles: np.ndarray) -> None:
+    """One in two parts was taken for a polygon with a hole beside it, which PostGIS refused."""
+    apart = np.array([shapely.MultiPolygon([one, other]) for one, other in zip(tiles[:40], tiles[60:], strict=False)])
+    drawn = contact_regions(Random(1), np.concatenate([tiles[110:], apart]))
+    for _ in range(30):
+        message = next(drawn)
+        assert message.geom_type == "Polygon"
+        assert message.is_valid
+
+
 def test_contact_regions_touch_many(tiles: np.ndarray) -> None:
     drawn = contact_regions(Random(1), tiles)
     tree = shapely.STRtree(tiles)
