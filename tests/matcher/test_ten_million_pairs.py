@@ -152,6 +152,7 @@ def test_ten_million_pairs_are_related_exactly(
             "seed": seed,
             "cpu_s": round(time.process_time() - began, 1),
             **tally.total,
+            "shapely_was_right": tally.total["shapely_was_right"],
             "wrong": 0,  # the first one would have failed the test
             "by_relation": dict(tally.by_relation),
             "by_kind": {kind: dict(figures) for kind, figures in tally.by_kind.items()},
