@@ -8,8 +8,8 @@ round with the largest table. All relations but `disjoint` occur: an eighth of t
 and writing it down most of the time.
 
 Each table is made in a process of its own, whose peak of resident memory counts, the making and the interpreter
-included. `engine` is `Engine.match`; a part of it, sets of a bit for each filter, does grow with the table, by some
-fifteen microseconds for a million. `tree` is the constraint index alone. Both must find the same for every message, and
+included. `engine` is `Engine.match`, which has sets with a bit for each filter besides, so that a part of it does grow
+with the table. `tree` is the constraint index alone. Both must find the same for every message, and
 for some what the plain relation finds of all constraints whose boxes meet the message's. Times are CPU time of the
 thread for distinct messages, each once.
 """
