@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,6 +119,9 @@ def test_its_numbers_are_those_that_were_measured():
     def figures(name: str):
         return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))["figures"]
 
+    def listed(runs: list[Any], name: str) -> str:
+        return ", ".join(f"{each[name]['median']:.0f}" for each in runs)
+
     large = figures("connected_agents")["large"]
     agents, publishing, ratio = large["with_agents"], large["without_agents"], large["without_to_with"]
     expected = [
@@ -127,6 +131,22 @@ def test_its_numbers_are_those_that_were_measured():
         + f"{ratio['server_cpu']['median']:.1f} times as much |",
         f"| {ratio['messages_while_driving']['median']:.1f} times fewer |",
         f"| {agents['latency_ms']['heard_p50']['median']} ms, {agents['latency_ms']['heard_p99']['median']} ms |",
+    ]
+    peers = [figures("region_peers")["large"][kind] for kind in "ABC"]
+    mixed = [
+        figures("mixed_filters")["large"]["half_with_a_region"][kind] for kind in ("with_region", "without_region")
+    ]
+    pairs = figures("ten_million_pairs")
+    expected += [
+        f"| {listed(peers, 'ours_us')} µs |",
+        *(
+            f"| {listed(peers, f'{peer}_to_ours')} times as long |"
+            for peer in ("strtree_relate", "strtree_prepared_predicates", "postgis")
+        ),
+        f"| {listed(mixed, 'engine_us')} µs |",
+        f"| {listed(mixed, 'loop_to_engine')} times as long |",
+        f"| {figures('million_constraints')['peak_gib']['median']} GiB |",
+        f"| {pairs['pairs']:,} pairs, {pairs['wrong']} wrong |",
     ]
     for database, words in (("sqlite", "under {} kill -9"), ("postgis", "on PostGIS, {} kills")):
         siege = figures(f"kill9_{database}")
