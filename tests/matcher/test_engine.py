@@ -336,3 +336,15 @@ def test_the_engine_is_loaded_only_when_it_is_asked_for() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert answer.stdout.split() == ["False", "True", "False"]
+
+
+def test_of_an_id_that_is_given_twice_the_last_predicate_counts():
+    is_on, is_off = ([[Constraint("a", BoolTest(value))]] for value in (True, False))
+    engine = Engine(iter([("x", is_on), ("y", is_on), ("x", is_off)]))
+    assert len(engine) == 2
+    for _ in range(2):
+        assert engine.match({"a": True}) == {"y"}
+        assert engine.match({"a": False}) == {"x"}
+        engine.merge()
+    engine.remove("x")
+    assert engine.match({"a": False}) == set()
