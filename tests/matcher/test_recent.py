@@ -118,7 +118,9 @@ def test_a_cell_without_a_mark_is_free_of_the_boundary() -> None:
             box = square(rng.uniform(x0 - size, x1), rng.uniform(y0 - size, y1), size)
             if not len(sides) or box.box[2] < x0 or box.box[3] < y0:
                 continue
-            side = side_of_box(sides, x0, y0, *cells_per_unit(edges.box), *box.box)
+            across, up = cells_per_unit(edges.box)
+            west, south, east, north = box.box
+            side = side_of_box(sides, x0, y0, across, up, west, south, east, north)
             if side != CROSSED:
                 decided += 1
                 assert relate(region, box) is (Relation.CONTAINS if side == INSIDE else Relation.DISJOINT)
