@@ -21,7 +21,6 @@ from typing import Any
 
 from matcher.constraints import Constraint, Predicate
 from matcher.events import Event, Located, Region
-from matcher.planar import from_shape
 from matcher.selector.tree import Time
 from matcher.table.forwarding import Removal, Table
 from matcher.table.kinds import kind_of, register, scan_index
@@ -173,7 +172,7 @@ def values_of(event: Event | Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _planar(value: Any) -> Any:
-    return from_shape(value.shape) if type(value) is Region else value
+    return value.planar if type(value) is Region else value
 
 
 def _predicate(filters: Iterable[Sequence[Constraint]]) -> Predicate:
