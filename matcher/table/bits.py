@@ -10,8 +10,8 @@ from numba import njit
 
 __all__ = [
     "ONE", "Bits", "Filters", "count_up", "distinct", "empty_bits", "exclude_all_but", "exclude_all_but_counted",
-    "exclude_prefix", "packed", "prefix_rows", "remaining", "set_bits", "set_range", "set_ranges", "settle", "size_of",
-    "words",
+    "exclude_violated", "packed", "place_of_number", "prefix_rows", "remaining", "set_bits", "set_range", "set_ranges",
+    "settle", "size_of", "words",
 ]  # fmt: skip
 
 Bits = np.ndarray  # of uint64
@@ -71,13 +71,46 @@ def set_ranges(out, starts, places):
 
 
 @njit(cache=True)
-def exclude_prefix(out, row, order, start, stop):
-    """A row that was prepared, and those of the order that come behind it."""
-    for i in range(len(row)):
-        out[i] |= row[i]
-    for i in range(start, stop):
+def exclude_violated(out, rows, block, order, highs, lows, strict, high, low, rest):
+    """Those whose bound a value reaches: they come first in the order. Row k is the set of the first k * block.
+
+    Numbers are sums of two doubles; `rest` is the sign of what the value is besides.
+    """
+    count, end = 0, len(order)
+    if high != high:  # a NaN is below no bound
+        count = end
+    while count < end:
+        middle = (count + end) // 2
+        if highs[middle] != high:
+            is_violated = highs[middle] < high
+        elif lows[middle] != low:
+            is_violated = lows[middle] < low
+        else:
+            is_violated = rest > 0 or (rest == 0 and strict[middle])
+        if is_violated:
+            count = middle + 1
+        else:
+            end = middle
+    step = count // block
+    if step:
+        for i in range(len(out)):
+            out[i] |= rows[step, i]
+    for i in range(step * block, count):
         f = order[i]
         out[f >> 6] |= ONE << np.uint64(f & 63)
+
+
+@njit(cache=True)
+def place_of_number(highs, lows, high, low):
+    """Where a number is among these, which are in order; -1 if it is not."""
+    first, end = 0, len(highs)
+    while first < end:
+        middle = (first + end) // 2
+        if highs[middle] < high or (highs[middle] == high and lows[middle] < low):
+            first = middle + 1
+        else:
+            end = middle
+    return first if first < len(highs) and highs[first] == high and lows[first] == low else -1
 
 
 @njit(cache=True, nogil=True)

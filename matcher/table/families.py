@@ -7,9 +7,8 @@ of a filter's must be among them, so they are counted.
 They are made of arrays by arrays, because a table is built beside threads that want the interpreter's lock.
 """
 
-from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,15 +19,13 @@ from matcher.table.bits import (
     empty_bits,
     exclude_all_but,
     exclude_all_but_counted,
-    exclude_prefix,
+    exclude_violated,
     prefix_rows,
     set_bits,
     words,
 )
 
-__all__ = ["Bounds", "Equal", "Number", "Runs", "Satisfiable", "Unequal", "exact_numbers"]
-
-Number = int | float
+__all__ = ["Bounds", "Codes", "Equal", "Runs", "Satisfiable", "Unequal"]
 
 # A value that so many filters share has a row of its own; there can be at most 64 times as many constraints as rows.
 _SHARE = 64
@@ -37,6 +34,14 @@ _MOST_BLOCKS = 128
 
 _NO_BITS = np.empty(0, np.uint64)
 _NO_FILTERS = np.empty(0, np.int32)
+
+
+class Codes(Protocol):
+    """What stands for each value, from 0 without a gap."""
+
+    def get(self, value: Any, /) -> int | None: ...
+
+    def __len__(self) -> int: ...
 
 
 class Satisfiable:
@@ -67,9 +72,9 @@ class Satisfiable:
 
 
 class Runs:
-    """The filters of each code. Codes are those of `codes_of`, from 0 without a gap."""
+    """The filters of each code."""
 
-    def __init__(self, filters: Filters, codes: np.ndarray, codes_of: Mapping[Any, int]) -> None:
+    def __init__(self, filters: Filters, codes: np.ndarray, codes_of: Codes) -> None:
         self.codes_of = codes_of
         order = np.argsort(codes, kind="stable")
         self._filters = filters[order]
@@ -87,7 +92,7 @@ class Runs:
 class Equal:
     """Constraints that hold for one value."""
 
-    def __init__(self, filters: Filters, codes: np.ndarray, codes_of: Mapping[Any, int], size: int) -> None:
+    def __init__(self, filters: Filters, codes: np.ndarray, codes_of: Codes, size: int) -> None:
         self._family = Satisfiable(filters, size)
         self._satisfied = Runs(filters, codes, codes_of)
         self._rows: dict[int, Bits] = {}
@@ -110,7 +115,7 @@ class Equal:
 class Unequal:
     """Constraints that hold for all values but one."""
 
-    def __init__(self, filters: Filters, codes: np.ndarray, codes_of: Mapping[Any, int], size: int) -> None:
+    def __init__(self, filters: Filters, codes: np.ndarray, codes_of: Codes, size: int) -> None:
         self._violated = Runs(filters, codes, codes_of)
 
     def exclude(self, value: Hashable, out: Bits) -> None:
@@ -123,49 +128,20 @@ class Bounds:
     """Constraints `value < bound` and `value <= bound`; for `>` and `>=` negate both sides.
 
     Sorted by bound, those that a value violates come first, and the sets of the first so many are prepared in steps.
-    Bounds are compared as Python compares: whole numbers and fractions exactly, however large.
+    Bounds are sums of two doubles, so whole numbers and fractions are compared exactly, however large.
     """
 
     def __init__(self, filters: Filters, highs: np.ndarray, lows: np.ndarray, strict: np.ndarray, size: int) -> None:
         """Of each the filter's number, the bound as a sum of two, and whether the bound itself is excluded."""
         order = np.lexsort((~strict, lows, highs))
         self._order = filters[order]
-        highs, lows, strict = highs[order], lows[order], strict[order]
-        firsts = _firsts(highs, lows)
-        self._bounds = exact_numbers(highs[firsts], lows[firsts])
-        self._starts: list[int] = [*firsts.tolist(), len(order)]  # how many lie below each bound
-        # and with those that exclude the bound itself
-        self._strict: list[int] = (firsts + np.add.reduceat(strict.astype(np.int64), firsts)).tolist()
+        self._highs, self._lows, self._strict = highs[order], lows[order], strict[order]
         self._block = max(_LEAST_BLOCK, size // _SHARE, -(-len(order) // _MOST_BLOCKS))
         self._rows = np.zeros((len(order) // self._block + 1, words(size)), np.uint64)
         prefix_rows(self._order, self._block, self._rows)
 
-    def exclude(self, value: Number, out: Bits) -> None:
-        count = self._violated(value)
-        if count:
-            step = count // self._block
-            row = self._rows[step] if step else _NO_BITS
-            exclude_prefix(out, row, self._order, step * self._block, count)
-
-    def _violated(self, value: Number) -> int:
-        if value != value:  # NaN is neither below nor above anything
-            return len(self._order)
-        place = bisect_left(self._bounds, value)
-        if place < len(self._bounds) and self._bounds[place] == value:
-            return self._strict[place]
-        return self._starts[place]
-
-
-def exact_numbers(highs: np.ndarray, lows: np.ndarray) -> list[Number]:
-    """The sums of two doubles as Python's numbers; a second part has only what is whole."""
-    found: list[Number] = highs.tolist()
-    for place in np.flatnonzero(lows).tolist():
-        found[place] = int(highs[place]) + int(lows[place])
-    return found
-
-
-def _firsts(highs: np.ndarray, lows: np.ndarray) -> np.ndarray:
-    """Where in an order another number begins."""
-    begins = np.ones(len(highs), np.bool_)
-    begins[1:] = (highs[1:] != highs[:-1]) | (lows[1:] != lows[:-1])
-    return np.flatnonzero(begins)
+    def exclude(self, high: float, low: float, rest: int, out: Bits) -> None:
+        """A value is given as a sum of two, with the sign of what it is besides."""
+        exclude_violated(
+            out, self._rows, self._block, self._order, self._highs, self._lows, self._strict, high, low, rest
+        )

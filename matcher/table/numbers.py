@@ -12,13 +12,15 @@ import numpy as np
 
 from matcher.constraints import BoolTest, NumberTest, TimeTest
 from matcher.selector.tree import CompareOp, Time
-from matcher.table.bits import Bits, Filters, distinct
-from matcher.table.families import Bounds, Equal, Number, Unequal, exact_numbers
+from matcher.table.bits import Bits, Filters, distinct, place_of_number
+from matcher.table.families import Bounds, Equal, Unequal
 from matcher.table.growing import Columns
 from matcher.table.plain import ConstraintIndex, Holds, PlainStore
 from matcher.table.scans import exclude_comparisons
 
 __all__ = ["BoolStore", "NumberStore", "TimeStore"]
+
+Number = int | float
 
 _BELOW, _EQUAL, _ABOVE, _INCOMPARABLE = 1, 2, 4, 8
 _ALLOWED = {
@@ -132,10 +134,11 @@ class _ComparisonIndex:
 
     def exclude(self, value: Any, out: Bits) -> None:
         number = self._number(value)
+        high, low, rest = _split(number)
         if self._above is not None:
-            self._above.exclude(number, out)
+            self._above.exclude(high, low, rest, out)
         if self._below is not None:
-            self._below.exclude(-number, out)
+            self._below.exclude(-high, -low, -rest, out)
         if self._equal is not None:
             self._equal.exclude(number, out)
         if self._unequal is not None:
@@ -160,7 +163,22 @@ def _split(number: Number) -> tuple[float, float, int]:
     return high, low, (left > 0) - (left < 0)
 
 
-def _coded(highs: np.ndarray, lows: np.ndarray) -> tuple[np.ndarray, dict[Number, int]]:
+class _NumberCodes:
+    """The places of numbers, which are in order."""
+
+    def __init__(self, highs: np.ndarray, lows: np.ndarray) -> None:
+        self._highs, self._lows = highs, lows
+
+    def __len__(self) -> int:
+        return len(self._highs)
+
+    def get(self, number: Number) -> int | None:
+        high, low, rest = _split(number)
+        place: int = -1 if rest else place_of_number(self._highs, self._lows, high, low)
+        return None if place < 0 else place
+
+
+def _coded(highs: np.ndarray, lows: np.ndarray) -> tuple[np.ndarray, _NumberCodes]:
     """Codes of numbers, the same for the same, and the code of each number."""
     order = np.lexsort((lows, highs))
     highs, lows = highs[order], lows[order]
@@ -168,4 +186,4 @@ def _coded(highs: np.ndarray, lows: np.ndarray) -> tuple[np.ndarray, dict[Number
     begins[1:] = (highs[1:] != highs[:-1]) | (lows[1:] != lows[:-1])
     codes = np.empty(len(order), np.int64)
     codes[order] = np.cumsum(begins) - 1
-    return codes, {number: code for code, number in enumerate(exact_numbers(highs[begins], lows[begins]))}
+    return codes, _NumberCodes(highs[begins], lows[begins])
