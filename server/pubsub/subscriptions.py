@@ -22,7 +22,7 @@ from zones.names import ZoneName
 from zones.oids import parse_oid
 from zones.validation import check_shape
 
-__all__ = ["NewSubscription", "delete_subscription", "put_subscription"]
+__all__ = ["NewSubscription", "delete_subscription", "put_subscription", "service_of"]
 
 _MAX_NAME = 100
 _MAX_PURPOSE = 1000
@@ -48,7 +48,7 @@ def put_subscription(work: Work, account: Account, new: NewSubscription) -> tupl
         raise OptionInvalid(
             f"The purpose has more than {_MAX_PURPOSE} characters.", hint="Say it shortly.", option="purpose"
         )
-    service = _service(new)
+    service = service_of(new)
     selector = parse_selector(new.selector)
     require_supported(selector)
     _check_zones(work, account, selector)
@@ -119,7 +119,8 @@ def _check_text(option: str, text: str) -> None:
         raise OptionInvalid(f"The {option} has a NUL character in it.", hint="Leave it out.", option=option)
 
 
-def _service(new: NewSubscription) -> Service:
+def service_of(new: NewSubscription) -> Service:
+    """The options as they decide on edges; refuses those that contradict each other."""
     if new.tos is not Tos.ONCE and new.modes is not None:
         raise OptionInvalid(
             f"modes can't be chosen with tos '{new.tos}'.", hint="Leave modes out, or use tos 'once'.", option="modes"
