@@ -3,12 +3,18 @@
     python -m benchmarks.engine_under_load --data ../shared/data --json
 
 Two tables: 85,550 real regions with one random relation each, and 100,000 mixed filters of three constraints. First
-messages are matched one after the other while nothing else happens. Then a thread inserts and deletes at random, a
-hundredth of a second's worth ten times in it, merges are built in another thread as they become due, and messages like
-the first are matched as before. Times are wall time, because waiting for another thread is what may go wrong; messages
-are distinct and each is timed once. It is a failure if the rate was not held. Where the system tells how long a thread
-that could run had no core, the times without that are given too: matching, changing and merging are three threads, and
-whatever else a machine does takes its cores as well.
+messages are matched one after the other while nothing else happens. Then predicates are inserted and deleted at random
+at that rate, merges are built in a thread as they become due, and messages like the first are matched as before. Who
+changes the table is tried in both ways:
+
+- in turn: the thread that matches makes the changes that are due, then matches the next message, as the server does.
+  What a message waits for changes is given too (`waited`).
+- beside: another thread makes the changes, ten at a time, while this one matches: two threads that want the
+  interpreter's lock, and a third that merges.
+
+Times are wall time, because waiting for another thread is what may go wrong; messages are distinct and each is timed
+once. It is a failure if the rate was not held. Where the system tells how long a thread that could run had no core, the
+times without that are given too: whatever else a machine does takes its cores as well.
 
 Before any figure is given, answers are compared with a linear look at every predicate by the plain reference: a sample
 of those given under load, where a predicate that came or went during the match may be in the answer or not, and
@@ -96,8 +102,8 @@ def measure_once(options: Options, regions: Sequence[PlanarRegion]) -> dict[str,
     sys.setswitchinterval(options.switch_interval_s)
     try:
         return {
-            "regions": _under_load(options, _region_workload(options, regions)),
-            "mixed": _under_load(options, _mixed_workload(options)),
+            "regions": _both_ways(options, lambda: _region_workload(options, regions)),
+            "mixed": _both_ways(options, lambda: _mixed_workload(options)),
             "dynamic_part": {f"of_{size}": _dynamic_part(options, regions, size) for size in (4_000, 16_000)},
         }
     finally:
@@ -179,11 +185,12 @@ def _load(path: Path) -> list[PlanarRegion]:
 
 @dataclass
 class _Load:
-    """The thread that inserts and deletes, and begins and finishes merges. Its ticks date every change."""
+    """Inserts and deletes at a rate, and begins and finishes merges. Its ticks date every change."""
 
     engine: Engine
     workload: _Workload
     options: Options
+    pool: ThreadPoolExecutor
     ticks: int = 0
     born: dict[int, int] = field(default_factory=dict)
     died: dict[int, int] = field(default_factory=dict)
@@ -194,42 +201,46 @@ class _Load:
     failure: BaseException | None = None
     stop: Event = field(default_factory=Event)
 
+    def __post_init__(self) -> None:
+        self._rng = Random(self.options.seed)
+        self._live = list(range(self.workload.at_first))
+        self._waiting = iter(range(self.workload.at_first, len(self.workload.filters)))
+        self._building: Future[Table] | None = None
+        self._began = perf_counter()
+
     def run(self) -> None:
+        """In a thread of its own, until it has inserted all there is."""
         try:
-            with ThreadPoolExecutor(1) as pool:
-                self._run(pool)
+            while not self.stop.is_set():
+                sleep(max(0.0, _TICK_S - self.catch_up()))
         except BaseException as failure:
             self.failure = failure
 
-    def _run(self, pool: ThreadPoolExecutor) -> None:
-        rng = Random(self.options.seed)
-        live = list(range(self.workload.at_first))
-        waiting = iter(range(self.workload.at_first, len(self.workload.filters)))
-        building: Future[Table] | None = None
-        began = perf_counter()
-        while not self.stop.is_set():
-            woke = perf_counter()
-            due = round((woke - began) * self.options.per_second) - self.inserts
-            self.ticks += 1
-            for owner in self._next(waiting, due):
-                self.born[owner] = self.ticks
-                self.engine.add(owner, (self.workload.filters[owner],))
-                live.append(owner)
-                place = rng.randrange(len(live))
-                live[place], live[-1] = live[-1], live[place]
-                gone = live.pop()
-                self.died[gone] = self.ticks
-                self.engine.remove(gone)
-            self.ticks += 1
-            if building is None and self.engine.is_merge_due:
-                building = pool.submit(self.engine.begin_merge().build)
-            elif building is not None and building.done():
-                self.engine.finish_merge(building.result())
-                building, self.merges = None, self.merges + 1
-            now = perf_counter()
-            self.busy_s += now - woke
-            self.wall_s = now - began
-            sleep(max(0.0, _TICK_S - (now - woke)))
+    def catch_up(self) -> float:
+        """Make the changes that are due by now; the seconds that it took."""
+        woke = perf_counter()
+        due = round((woke - self._began) * self.options.per_second) - self.inserts
+        self.ticks += 1
+        live = self._live
+        for owner in self._next(self._waiting, due):
+            self.born[owner] = self.ticks
+            self.engine.add(owner, (self.workload.filters[owner],))
+            live.append(owner)
+            place = self._rng.randrange(len(live))
+            live[place], live[-1] = live[-1], live[place]
+            gone = live.pop()
+            self.died[gone] = self.ticks
+            self.engine.remove(gone)
+        self.ticks += 1
+        if self._building is None and self.engine.is_merge_due:
+            self._building = self.pool.submit(self.engine.begin_merge().build)
+        elif self._building is not None and self._building.done():
+            self.engine.finish_merge(self._building.result())
+            self._building, self.merges = None, self.merges + 1
+        now = perf_counter()
+        self.busy_s += now - woke
+        self.wall_s = now - self._began
+        return now - woke
 
     def _next(self, waiting: Iterator[int], count: int) -> Iterator[int]:
         for _ in range(count):
@@ -251,7 +262,13 @@ class _Seen:
     last: int
 
 
-def _under_load(options: Options, workload: _Workload) -> dict[str, Any]:
+def _both_ways(options: Options, workload: Callable[[], _Workload]) -> dict[str, Any]:
+    return {"in_turn": _under_load(options, workload(), _in_turn), "beside": _under_load(options, workload(), _beside)}
+
+
+def _under_load(
+    options: Options, workload: _Workload, arrangement: "Callable[[_Load], tuple[dict[str, _Times], list[_Seen]]]"
+) -> dict[str, Any]:
     began = perf_counter()
     engine = Engine((number, (workload.filters[number],)) for number in range(workload.at_first))
     build_s = perf_counter() - began
@@ -260,11 +277,9 @@ def _under_load(options: Options, workload: _Workload) -> dict[str, Any]:
     until = perf_counter() + options.seconds / 2
     while perf_counter() < until:
         quiet.match(engine, workload.message())
-    load = _Load(engine, workload, options)
-    thread = Thread(target=load.run)
-    thread.start()
-    loaded, seen = _loaded(engine, workload, load)
-    thread.join()
+    with ThreadPoolExecutor(1) as pool:
+        load = _Load(engine, workload, options, pool)
+        times, seen = arrangement(load)
     if load.failure is not None:
         raise BenchmarkFailed("The thread that inserts and deletes has failed.") from load.failure
     rate = load.inserts / load.wall_s
@@ -274,15 +289,12 @@ def _under_load(options: Options, workload: _Workload) -> dict[str, Any]:
     still = [_Seen(message, engine.match(message), load.ticks + 1, load.ticks + 1) for message in
              (workload.message() for _ in range(options.checked))]  # fmt: skip
     _check(workload, load, still)
-    figures = {"quiet_us": quiet.figures(), "loaded_us": loaded.figures()}
+    at_rest = quiet.figures()
     return {
         "build_s": round(build_s, 2),
-        **figures,
-        "loaded_to_quiet": {
-            name: round(figures["loaded_us"][name] / figures["quiet_us"][name], 2)
-            for name in ("p50", "p99", "on_a_core_p99")
-            if figures["quiet_us"][name]
-        },
+        "quiet_us": at_rest,
+        **{f"{name}_us": each.figures() for name, each in times.items()},
+        **{f"{name}_to_quiet": _ratios(each.figures(), at_rest) for name, each in times.items()},
         "inserts_per_second": round(rate),
         "deletes_per_second": round(len(load.died) / load.wall_s),
         "change_us": round(load.busy_s / load.inserts * 1e6, 1),
@@ -291,15 +303,35 @@ def _under_load(options: Options, workload: _Workload) -> dict[str, Any]:
     }
 
 
-def _loaded(engine: Engine, workload: _Workload, load: _Load) -> "tuple[_Times, list[_Seen]]":
+def _ratios(loaded: dict[str, Any], quiet: dict[str, Any]) -> dict[str, float]:
+    return {name: round(loaded[name] / quiet[name], 2) for name in ("p50", "p99", "on_a_core_p99") if quiet[name]}
+
+
+def _in_turn(load: _Load) -> "tuple[dict[str, _Times], list[_Seen]]":
+    matching, waited, seen = _Times(), _Times(), []
+    while not load.stop.is_set():
+        message = load.workload.message()
+        ready, began = _ready_s(), perf_counter()
+        load.catch_up()
+        answer = matching.match(load.engine, message)
+        waited.add(perf_counter() - began, ready)
+        if len(matching.wall_s) % 50 == 1:
+            seen.append(_Seen(message, answer, load.ticks + 1, load.ticks + 1))
+    return {"loaded": matching, "waited": waited}, seen
+
+
+def _beside(load: _Load) -> "tuple[dict[str, _Times], list[_Seen]]":
     times, seen = _Times(), []
+    thread = Thread(target=load.run)
+    thread.start()
     while not load.stop.is_set() and load.failure is None:
-        message = workload.message()
+        message = load.workload.message()
         first = load.ticks
-        answer = times.match(engine, message)
+        answer = times.match(load.engine, message)
         if len(times.wall_s) % 50 == 1:
             seen.append(_Seen(message, answer, first, load.ticks))
-    return times, seen
+    thread.join()
+    return {"loaded": times}, seen
 
 
 class _Times:
@@ -313,10 +345,13 @@ class _Times:
         ready = _ready_s()
         began = perf_counter()
         answer = engine.match(message)
-        self.wall_s.append(perf_counter() - began)
-        if ready is not None:
-            self._ready_s.append((_ready_s() or 0.0) - ready)
+        self.add(perf_counter() - began, ready)
         return answer
+
+    def add(self, wall_s: float, ready_before_s: float | None) -> None:
+        self.wall_s.append(wall_s)
+        if ready_before_s is not None:
+            self._ready_s.append((_ready_s() or 0.0) - ready_before_s)
 
     def figures(self) -> dict[str, Any]:
         on_a_core = [wall - ready for wall, ready in zip(self.wall_s, self._ready_s, strict=False)]

@@ -11,7 +11,6 @@ Boxes are compared with slack, which can only send a search further down; what d
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -121,38 +120,27 @@ def _run(ids: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(ids[wanted]), before
 
 
-def _pack(entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+@njit(cache=True, nogil=True)
+def _pack(entries):
     """The boxes of all nodes, level by level from the leaves, and where each level begins."""
-    parts, starts, level = [], [0], entries
-    while True:
-        cuts = np.arange(0, len(level), _LEAF)
-        level = np.column_stack(
-            [
-                np.minimum.reduceat(level[:, 0], cuts),
-                np.minimum.reduceat(level[:, 1], cuts),
-                np.maximum.reduceat(level[:, 2], cuts),
-                np.maximum.reduceat(level[:, 3], cuts),
-            ]
-        )
-        parts.append(level)
-        starts.append(starts[-1] + len(level))
-        if len(level) == 1:
-            return np.ascontiguousarray(np.concatenate(parts)), np.asarray(starts, np.int64)
-
-
-def _hilbert(boxes: np.ndarray) -> np.ndarray:
-    """The places of the boxes' centres along a Hilbert curve."""
-    x = boxes[:, 0] / 4 + boxes[:, 2] / 4  # half of it, so that the difference of two does not overflow
-    y = boxes[:, 1] / 4 + boxes[:, 3] / 4
-    most = (1 << _HILBERT_BITS) - 1
-
-    def cells(values: Any) -> np.ndarray:
-        low, high = values.min(), values.max()
-        width = high - low
-        return ((values - low) / width * most).astype(np.int64) if width > 0 else np.zeros(len(values), np.int64)
-
-    places: np.ndarray = _hilbert_places(cells(x), cells(y))
-    return places
+    sizes = [(len(entries) + _LEAF - 1) // _LEAF]
+    while sizes[-1] > 1:
+        sizes.append((sizes[-1] + _LEAF - 1) // _LEAF)
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    for level in range(len(sizes)):
+        starts[level + 1] = starts[level] + sizes[level]
+    boxes = np.empty((starts[-1], 4))
+    for level in range(len(sizes)):
+        below = entries if level == 0 else boxes[starts[level - 1] : starts[level]]
+        for node in range(sizes[level]):
+            first = node * _LEAF
+            x0, y0, x1, y1 = below[first, 0], below[first, 1], below[first, 2], below[first, 3]
+            for child in range(first + 1, min(first + _LEAF, len(below))):
+                x0, y0 = min(x0, below[child, 0]), min(y0, below[child, 1])
+                x1, y1 = max(x1, below[child, 2]), max(y1, below[child, 3])
+            row = starts[level] + node
+            boxes[row, 0], boxes[row, 1], boxes[row, 2], boxes[row, 3] = x0, y0, x1, y1
+    return boxes, starts
 
 
 @njit(cache=True, nogil=True)
@@ -182,10 +170,22 @@ def _touching_points(edges, edge_starts, ring_starts):
 
 
 @njit(cache=True, nogil=True)
-def _hilbert_places(xs, ys):
-    places = np.empty(len(xs), np.int64)
-    for i in range(len(xs)):
-        x, y, place = xs[i], ys[i], 0
+def _hilbert(boxes):
+    """The places of the boxes' centres along a Hilbert curve."""
+    count = len(boxes)
+    places = np.empty(count, np.int64)
+    x0 = y0 = np.inf
+    x1 = y1 = -np.inf
+    for i in range(count):  # half of a centre, so that the difference of two does not overflow
+        x, y = boxes[i, 0] / 4 + boxes[i, 2] / 4, boxes[i, 1] / 4 + boxes[i, 3] / 4
+        x0, y0, x1, y1 = min(x0, x), min(y0, y), max(x1, x), max(y1, y)
+    most = (1 << _HILBERT_BITS) - 1
+    width, height = x1 - x0, y1 - y0
+    for i in range(count):
+        across, up_to = boxes[i, 0] / 4 + boxes[i, 2] / 4 - x0, boxes[i, 1] / 4 + boxes[i, 3] / 4 - y0
+        x = int(across / width * most) if width > 0 else 0
+        y = int(up_to / height * most) if height > 0 else 0
+        place = 0
         size = 1 << (_HILBERT_BITS - 1)
         while size > 0:
             right, up = (x & size) > 0, (y & size) > 0

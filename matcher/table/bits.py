@@ -32,13 +32,24 @@ def empty_bits(size: int) -> Bits:
     return np.zeros(words(size), np.uint64)
 
 
-def distinct(filters: Filters) -> Filters:
+@njit(cache=True, nogil=True)
+def distinct(filters):
     """Each once and in order, faster than by sorting or hashing them."""
-    if not len(filters):
-        return np.empty(0, np.int32)
-    flags = np.zeros(int(filters.max()) + 1, np.bool_)
-    flags[filters] = True
-    return np.flatnonzero(flags).astype(np.int32)
+    last = -1
+    for f in filters:
+        last = max(last, f)
+    flags = np.zeros(last + 1, np.bool_)
+    count = 0
+    for f in filters:
+        count += not flags[f]
+        flags[f] = True
+    found = np.empty(count, np.int32)
+    count = 0
+    for f in range(last + 1):
+        if flags[f]:
+            found[count] = f
+            count += 1
+    return found
 
 
 def packed(flags: np.ndarray) -> Bits:

@@ -24,6 +24,7 @@ from matcher.table.bits import (
     set_bits,
     words,
 )
+from matcher.table.building import in_order, runs_by_code
 
 __all__ = ["Bounds", "Codes", "Equal", "Runs", "Satisfiable", "Unequal"]
 
@@ -76,13 +77,11 @@ class Runs:
 
     def __init__(self, filters: Filters, codes: np.ndarray, codes_of: Codes) -> None:
         self.codes_of = codes_of
-        order = np.argsort(codes, kind="stable")
-        self._filters = filters[order]
-        self._starts = np.zeros(len(codes_of) + 1, np.int64)
-        np.cumsum(np.bincount(codes, minlength=len(codes_of)), out=self._starts[1:])
+        self._filters, self._starts = runs_by_code(filters, codes, len(codes_of))
 
     def of(self, code: int) -> Filters:
-        return self._filters[self._starts[code] : self._starts[code + 1]]
+        found: Filters = self._filters[self._starts[code] : self._starts[code + 1]]
+        return found
 
     def longer_than(self, least: float) -> Iterable[int]:
         found: list[int] = np.flatnonzero(np.diff(self._starts) > least).tolist()
@@ -134,8 +133,7 @@ class Bounds:
     def __init__(self, filters: Filters, highs: np.ndarray, lows: np.ndarray, strict: np.ndarray, size: int) -> None:
         """Of each the filter's number, the bound as a sum of two, and whether the bound itself is excluded."""
         order = np.lexsort((~strict, lows, highs))
-        self._order = filters[order]
-        self._highs, self._lows, self._strict = highs[order], lows[order], strict[order]
+        self._order, self._highs, self._lows, self._strict = in_order(order, filters, highs, lows, strict)
         self._block = max(_LEAST_BLOCK, size // _SHARE, -(-len(order) // _MOST_BLOCKS))
         self._rows = np.zeros((len(order) // self._block + 1, words(size)), np.uint64)
         prefix_rows(self._order, self._block, self._rows)

@@ -13,6 +13,7 @@ import numpy as np
 from matcher.constraints import BoolTest, NumberTest, TimeTest
 from matcher.selector.tree import CompareOp, Time
 from matcher.table.bits import Bits, Filters, distinct, place_of_number
+from matcher.table.building import append_comparisons, bounds_of, number_codes, with_operator
 from matcher.table.families import Bounds, Equal, Unequal
 from matcher.table.growing import Columns
 from matcher.table.plain import ConstraintIndex, Holds, PlainStore
@@ -67,17 +68,18 @@ class _Comparisons:
             self._odd.exclude(value, out, size)
 
     def filters(self) -> Filters:
-        return distinct(np.concatenate((self._columns.rows()[0], self._odd.filters())))
+        found: Filters = distinct(np.concatenate((self._columns.rows()[0], self._odd.filters())))
+        return found
 
     def merged(self, parts: Sequence[tuple[Self, Filters]]) -> Self:
         store = type(self)(self._odd.holds)
-        kept = []
+        columns = store._columns
+        to_filters, to_allowed, to_highs, to_lows = columns.with_room(sum(part._columns.count for part, _ in parts))
         for part, new in parts:
             filters, allowed, highs, lows = part._columns.rows()
-            numbers = new[filters]
-            stays = numbers >= 0
-            kept.append((numbers[stays], allowed[stays], highs[stays], lows[stays]))
-        store._columns = Columns.joined(kept)
+            columns.count = append_comparisons(
+                new, filters, allowed, highs, lows, to_filters, to_allowed, to_highs, to_lows, columns.count
+            )
         store._odd = self._odd.merged([(part._odd, new) for part, new in parts])
         return store
 
@@ -113,24 +115,26 @@ class _ComparisonIndex:
     """Only operators that occur cost anything."""
 
     def __init__(self, columns: Sequence[np.ndarray], odd: PlainStore, number: Any, size: int) -> None:
-        filters, allowed, highs, lows = columns
         self._number = number
         self._odd = odd.index(size) if len(odd) else None
         self._equal = self._unequal = self._above = self._below = None
-        chosen = allowed == _ALLOWED[CompareOp.EQ]
-        if chosen.any():
-            self._equal = Equal(filters[chosen], *_coded(highs[chosen], lows[chosen]), size)
-        chosen = allowed == _ALLOWED[CompareOp.NE]
-        if chosen.any():
-            self._unequal = Unequal(filters[chosen], *_coded(highs[chosen], lows[chosen]), size)
-        strict = allowed == _ALLOWED[CompareOp.LT]
-        chosen = strict | (allowed == _ALLOWED[CompareOp.LE])
-        if chosen.any():
-            self._above = Bounds(filters[chosen], highs[chosen], lows[chosen], strict[chosen], size)
-        strict = allowed == _ALLOWED[CompareOp.GT]
-        chosen = strict | (allowed == _ALLOWED[CompareOp.GE])
-        if chosen.any():
-            self._below = Bounds(filters[chosen], -highs[chosen], -lows[chosen], strict[chosen], size)
+        filters, allowed, highs, lows = columns
+        chosen, of_highs, of_lows = with_operator(filters, allowed, highs, lows, _ALLOWED[CompareOp.EQ])
+        if len(chosen):
+            self._equal = Equal(chosen, *_coded(of_highs, of_lows), size)
+        chosen, of_highs, of_lows = with_operator(filters, allowed, highs, lows, _ALLOWED[CompareOp.NE])
+        if len(chosen):
+            self._unequal = Unequal(chosen, *_coded(of_highs, of_lows), size)
+        chosen, of_highs, of_lows, strict = bounds_of(
+            filters, allowed, highs, lows, _ALLOWED[CompareOp.LT], _ALLOWED[CompareOp.LE], 1
+        )
+        if len(chosen):
+            self._above = Bounds(chosen, of_highs, of_lows, strict, size)
+        chosen, of_highs, of_lows, strict = bounds_of(
+            filters, allowed, highs, lows, _ALLOWED[CompareOp.GT], _ALLOWED[CompareOp.GE], -1
+        )
+        if len(chosen):
+            self._below = Bounds(chosen, of_highs, of_lows, strict, size)
 
     def exclude(self, value: Any, out: Bits) -> None:
         number = self._number(value)
@@ -180,10 +184,5 @@ class _NumberCodes:
 
 def _coded(highs: np.ndarray, lows: np.ndarray) -> tuple[np.ndarray, _NumberCodes]:
     """Codes of numbers, the same for the same, and the code of each number."""
-    order = np.lexsort((lows, highs))
-    highs, lows = highs[order], lows[order]
-    begins = np.ones(len(order), np.bool_)
-    begins[1:] = (highs[1:] != highs[:-1]) | (lows[1:] != lows[:-1])
-    codes = np.empty(len(order), np.int64)
-    codes[order] = np.cumsum(begins) - 1
-    return codes, _NumberCodes(highs[begins], lows[begins])
+    codes, *numbers = number_codes(np.lexsort((lows, highs)), highs, lows)
+    return codes, _NumberCodes(*numbers)

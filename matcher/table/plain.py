@@ -63,7 +63,8 @@ class FilterStore:
         """Nothing: who has the value satisfies all of them."""
 
     def filters(self) -> Filters:
-        return distinct(self._columns.rows()[0])
+        found: Filters = distinct(self._columns.rows()[0])
+        return found
 
     def merged(self, parts: "Sequence[tuple[FilterStore, Filters]]") -> "FilterStore":
         store = FilterStore()
@@ -98,7 +99,8 @@ class PlainStore:
                 out[number >> 6] |= np.uint64(1 << (number & 63))
 
     def filters(self) -> Filters:
-        return distinct(np.fromiter((number for number, _ in self._entries), np.int32))
+        found: Filters = distinct(np.fromiter((number for number, _ in self._entries), np.int32))
+        return found
 
     def merged(self, parts: "Sequence[tuple[PlainStore, Filters]]") -> "PlainStore":
         store = PlainStore(self.holds, self._factory)

@@ -73,7 +73,8 @@ class RegionStore:
         )  # fmt: skip
 
     def filters(self) -> Filters:
-        return distinct(self._tests.rows()[0])
+        found: Filters = distinct(self._tests.rows()[0])
+        return found
 
     def merged(self, parts: "Sequence[tuple[RegionStore, Filters]]") -> "RegionStore":
         store = RegionStore()

@@ -11,6 +11,7 @@ import numpy as np
 
 from matcher.constraints import StringOp, StringTest
 from matcher.table.bits import Bits, Filters, distinct
+from matcher.table.building import append_coded
 from matcher.table.families import Equal, Runs, Satisfiable, Unequal
 from matcher.table.growing import Columns
 from matcher.table.plain import ConstraintIndex
@@ -84,20 +85,18 @@ class _Patterns:
         exclude_coded(filters, codes, count, found, code_count, self._op is not StringOp.NE, out, size)
 
     def merge(self, parts: "Sequence[tuple[_Patterns, Filters]]") -> None:
-        kept = []
+        columns = self.columns
+        filters, codes = columns.with_room(sum(part.columns.count for part, _ in parts))
         for part, new in parts:
-            filters, codes = part.columns.rows()
-            numbers = new[filters]
-            stays = numbers >= 0
-            codes = codes[stays]
             used = np.zeros(len(part.codes), np.bool_)
-            used[codes] = True
+            own_filters, own_codes = part.columns.rows()
+            end = append_coded(new, own_filters, own_codes, filters, codes, used, columns.count)
             translated = np.zeros(len(part.codes), np.int32)
             for place, (pattern, is_used) in enumerate(zip(part.codes, used.tolist(), strict=True)):
                 if is_used:
                     translated[place] = self.codes.setdefault(pattern, len(self.codes))
-            kept.append((numbers[stays], translated[codes]))
-        self.columns = Columns.joined(kept)
+            codes[columns.count : end] = translated[codes[columns.count : end]]
+            columns.count = end
         self.lengths = dict.fromkeys(map(len, self.codes))
 
 
