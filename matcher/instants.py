@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from matcher.errors import TimestampInvalid
 from matcher.once import Instant
+from zones.names import shown
 
 __all__ = ["LAST_INSTANT", "format_instant", "parse_instant"]
 
@@ -44,7 +45,7 @@ def format_instant(instant: Instant) -> str:
 def _parse_text(text: str) -> Instant:
     found = _RFC3339.fullmatch(text)
     if found is None:
-        raise TimestampInvalid(f"'{text[:40]}' is not a time as RFC 3339 writes it.", hint=_HINT)
+        raise TimestampInvalid(f"{shown(text)} is not a time as RFC 3339 writes it.", hint=_HINT)
     year, month, day, hour, minute, second = (int(digits) for digits in found.groups()[:6])
     fraction, sign, offset_hour, offset_minute = found.groups()[6:]
     offset = int(offset_hour or 0), int(offset_minute or 0)

@@ -6,12 +6,12 @@ that is too deep to walk ever comes into being.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 from lark import Token, Transformer, v_args
 
-from matcher.errors import SelectorInvalid, SelectorTooDeep
+from matcher.errors import SelectorInvalid, SelectorTooComplex, SelectorTooDeep
 from matcher.instants import parse_instant
 from matcher.selector.like import has_dangling_escape
 from matcher.selector.tree import (
@@ -44,13 +44,14 @@ from matcher.selector.tree import (
     ZoneTag,
 )
 from zones.errors import CallerError, ZoneNameInvalid
-from zones.names import check_owner_name, check_text, parse_zone_name
+from zones.names import check_owner_name, check_text, parse_zone_name, shown
 from zones.oids import parse_oid
 from zones.wkt import shape_from_wkt
 
-__all__ = ["MAX_DEPTH", "Builder", "Part", "as_condition"]
+__all__ = ["MAX_DEPTH", "MAX_TERMS", "Builder", "Part", "as_condition"]
 
 MAX_DEPTH = 32  # of nodes and written parentheses
+MAX_TERMS = 256  # comparisons and other tests, spatial ones included
 _MAX_TAG = 100
 
 _T = TypeVar("_T")
@@ -64,6 +65,7 @@ class Part:
     kind: str
     column: int
     depth: int
+    terms: int = 1
 
 
 _CONDITION, _ANYTHING, _NUMBER, _STRING, _BOOLEAN, _TIME, _PLACE = (
@@ -91,6 +93,20 @@ def _made(node: Selector | Operand, kind: str, column: int, *parts: Part) -> Par
     return Part(node, kind, column, depth)
 
 
+def _join(node: And | Or, parts: Sequence[Part]) -> Part:
+    """AND or OR; refused at the part with which there are too many terms."""
+    terms = 0
+    for part in parts:
+        terms += part.terms
+        if terms > MAX_TERMS:
+            raise SelectorTooComplex(
+                f"The selector has more than {MAX_TERMS} terms, from column {part.column} on.",
+                hint="Use IN, a list of zones, or several subscriptions.",
+                column=part.column,
+            )
+    return replace(_made(node, _CONDITION, parts[0].column, *parts), terms=terms)
+
+
 def as_condition(part: Part) -> Selector:
     node = part.node
     if part.kind is _CONDITION:
@@ -109,6 +125,12 @@ def _operand(part: Part, allowed: frozenset[str] | None = None, use: str = "") -
         raise SelectorInvalid(
             f"Expected an attribute or a value at column {part.column}, but found a condition.",
             hint="A condition can't be compared or computed with; join conditions with AND, OR and NOT.",
+            column=part.column,
+        )
+    if part.kind is _PLACE:
+        raise SelectorInvalid(
+            f"Expected a value at column {part.column}, but found a place, which can't be {use}.",
+            hint="Of loc speak within, distance, the relations, and IS NULL.",
             column=part.column,
         )
     if allowed is not None and part.kind not in allowed:
@@ -148,16 +170,16 @@ class Builder(Transformer[Token, Part]):
     """Called by the parser with the parts of each rule as it is recognised."""
 
     def any_of(self, *parts: Part) -> Part:
-        return _made(Or(tuple(map(as_condition, parts))), _CONDITION, parts[0].column, *parts)
+        return _join(Or(tuple(map(as_condition, parts))), parts)
 
     def all_of(self, *parts: Part) -> Part:
-        return _made(And(tuple(map(as_condition, parts))), _CONDITION, parts[0].column, *parts)
+        return _join(And(tuple(map(as_condition, parts))), parts)
 
     def negated(self, word: Token, part: Part) -> Part:
-        return _made(Not(as_condition(part)), _CONDITION, _column(word), part)
+        return replace(_made(Not(as_condition(part)), _CONDITION, _column(word), part), terms=part.terms)
 
     def group(self, part: Part) -> Part:
-        return _made(part.node, part.kind, part.column, part)
+        return replace(_made(part.node, part.kind, part.column, part), terms=part.terms)
 
     # --- tests
 
@@ -191,7 +213,7 @@ class Builder(Transformer[Token, Part]):
             )
         if has_dangling_escape(_unquoted(pattern), sign):
             raise SelectorInvalid(
-                f"Expected a character behind the last {sign} of the pattern at column {_column(pattern)}.",
+                f"Expected a character behind the last {shown(sign or '')} of the text at column {_column(pattern)}.",
                 hint="The escape character stands before a %, a _ or itself.",
                 column=_column(pattern),
             )

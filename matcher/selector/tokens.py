@@ -14,6 +14,7 @@ from lark import Token
 
 from matcher.errors import SelectorInvalid
 from matcher.selector.words import KEYWORDS, PLAIN_NAME
+from zones.names import shown
 
 __all__ = ["RELATIONS", "tokenize"]
 
@@ -111,8 +112,8 @@ def _check_number(text: str, at: int, end: int, kind: str, before: list[Token]) 
     digits = text[at:end].upper()
     if end < len(text) and (text[end].isalnum() or text[end] in "_."):
         rest = re.compile(r"[\w.]*").match(text, at)
-        shown = rest[0] if rest else digits
-        raise SelectorInvalid(f"'{shown[:40]}' at column {at + 1} is not a number.", hint=_NUMBER_HINT, column=at + 1)
+        sentence = f"{shown(rest[0] if rest else digits)} at column {at + 1} is not a number."
+        raise SelectorInvalid(sentence, hint=_NUMBER_HINT, column=at + 1)
     if kind == "FLOAT":
         if float(digits.rstrip("FD")) == float("inf"):
             raise _too_large(digits, at)
@@ -151,13 +152,15 @@ def _unreadable(text: str, at: int) -> SelectorInvalid:
             hint="Strings stand in single quotes; a quote inside is written twice: 'it''s'.",
             column=at + 1,
         )
-    shown = f"'{sign}'" if sign.isprintable() else f"U+{ord(sign):04X}"
+    character = f"'{sign}'" if sign.isprintable() else f"U+{ord(sign):04X}"
     hint = _HINTS.get(sign) or (
-        "A name that is not plain letters, digits and _ stands in single quotes: 'foo@acme.com.Office'."
+        "A name of an object or a zone with more than letters, digits and _ stands in single quotes: 'foo@acme.com'."
         if sign in "@.$#" or sign.isalpha()
         else "Outside of quotes there are names, numbers, and = <> < <= > >= + - * / ( ) , only."
     )
-    return SelectorInvalid(f"The character {shown} at column {at + 1} can't be used here.", hint=hint, column=at + 1)
+    return SelectorInvalid(
+        f"The character {character} at column {at + 1} can't be used here.", hint=hint, column=at + 1
+    )
 
 
 _NUMBER_HINT = "Write numbers as 57, 57L, 95.7, 7E3 or 0x1F; a name that begins with a digit stands in single quotes."

@@ -172,6 +172,10 @@ def filters(node: Any, negated: bool = False) -> list[list[tuple[Any, bool]]]:
     return [[(node, negated)]]
 
 
+def is_too_complex(written_out: list[list[tuple[Any, bool]]]) -> bool:
+    return len(written_out) > 256 or sum(map(len, written_out)) > 4096
+
+
 def anchor_of(terms: list[tuple[Any, bool]]) -> Any:
     return next((node for node, negated in terms if is_anchor(node) and not negated), None)
 
