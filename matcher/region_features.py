@@ -42,7 +42,7 @@ class RelationInvalid(CallerError):
 
 
 class IdDuplicate(CallerError):
-    """Two constraints of a file have the same id, so that nobody could tell which of them matches."""
+    """Two constraints or zones of a file have the same id, so that nobody could tell which of them is meant."""
 
     code = "id_duplicate"
 

@@ -29,6 +29,7 @@ __all__ = [
     "point_from_geojson",
     "shape_from_geojson",
     "shape_to_geojson",
+    "without_repeats",
 ]
 
 # How old files say that they mean what RFC 7946 means anyway.
@@ -103,6 +104,38 @@ def features_from_geojson(obj: object) -> list[Feature]:
     if not isinstance(features, list | tuple):
         raise GeoJsonInvalid("The FeatureCollection has no list of features.", hint="It may be empty: [].")
     return [feature_from_geojson(feature, index) for index, feature in enumerate(features)]
+
+
+def without_repeats(obj: object) -> tuple[object, int]:
+    """A FeatureCollection without the points that repeat the one before them, and how many features had some.
+
+    Zones are refused for them, because they are mostly a sign of something else gone wrong. Who only wants to look at a
+    file may leave them out, and says so: what a ring encloses stays the same.
+    """
+    features = obj.get("features") if isinstance(obj, Mapping) else None
+    if not isinstance(obj, Mapping) or not isinstance(features, list | tuple):
+        return obj, 0
+    tidied = [_tidied(feature) for feature in features]
+    changed = sum(new != old for new, old in zip(tidied, features, strict=True))
+    return {**obj, "features": tidied}, changed
+
+
+def _tidied(feature: object) -> object:
+    geometry = feature.get("geometry") if isinstance(feature, Mapping) else None
+    if not isinstance(feature, Mapping) or not isinstance(geometry, Mapping):
+        return feature
+    if geometry.get("type") not in ("Polygon", "MultiPolygon"):
+        return feature
+    return {**feature, "geometry": {**geometry, "coordinates": _distinct(geometry.get("coordinates"))}}
+
+
+def _distinct(obj: object) -> object:
+    """A ring is a list of lists of numbers; whatever else is in a list is gone through."""
+    if not isinstance(obj, list | tuple):
+        return obj
+    if not all(isinstance(item, list | tuple) and item and not isinstance(item[0], list | tuple) for item in obj):
+        return [_distinct(item) for item in obj]
+    return [item for place, item in enumerate(obj) if place == 0 or item != obj[place - 1]]
 
 
 def feature_from_geojson(obj: object, index: int) -> Feature:

@@ -40,6 +40,7 @@ COMMANDS = {
     "notifications": Command("server.cli.notifications", "print your notifications, or follow them"),
     "agents": Command("server.cli.agents", "enrol, list and revoke the agents of your objects"),
     "match": Command("server.cli.match", "match regions in messages against constraints on regions, in files"),
+    "replay": Command("server.cli.replay", "see what a subscription would have done with recorded fixes"),
     "agent": Command("server.cli.agent", "be the agent of an object: evaluate its fixes right here"),
 }
 

@@ -1,0 +1,143 @@
+"""Replay looks at few bindings for each fix, and finds what looking at all of them finds."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matcher.errors import SelectorNotSupported
+from matcher.evaluation import Rule, expire, fold
+from matcher.events import Event
+from matcher.once import Mode, OnceState, Service, Tos
+from matcher.replaying import Replay, ReplayZones, Told
+from matcher.selector.binding import bind
+from matcher.selector.parser import parse_selector
+from zones.shapes import Circle, Polygon, Rectangle, Shape
+
+# A corner of the globe drawn by hand: `a` and `b` overlap, `c` is apart, `date` lies on both sides of the antimeridian.
+SHAPES: dict[str, Shape] = {
+    "a": Rectangle((0.0, 0.0, 2.0, 2.0)),
+    "b": Polygon((((1.0, 1.0), (4.0, 1.0), (4.0, 4.0), (1.0, 4.0), (1.0, 1.0)),)),
+    "c": Circle((6.0, 0.0), 120_000.0),
+    "date": Rectangle((179.0, -1.0, -179.0, 1.0)),
+}
+SELECTORS = [
+    "(*) within (SYSTEM.*)",
+    "(van) within (SYSTEM.a, SYSTEM.c) AND speed < 3",
+    "(van) within (SYSTEM.a) OR (bus) within (SYSTEM.a) AND speed > 1",
+    "(*) within (SYSTEM.a) OR (*) within (SYSTEM.*) AND NOT urgent",
+    "(*) within (SYSTEM.b) AND NOT (*) within (SYSTEM.a)",
+    "NOT (*) within (SYSTEM.a, SYSTEM.b)",
+    "speed > 2",
+    "oid = 'van' AND (*) within (SYSTEM.date)",
+    "(*) within (CIRCLE(1 1, 100000), SYSTEM.a)",
+    "(*) overlaps (SYSTEM.a, SYSTEM.b)",
+    "(*) disjoint (SYSTEM.a) AND (*) within (SYSTEM.b)",
+]
+SERVICES = [
+    Service(),
+    Service(dwell_s=3.0),
+    Service(tos=Tos.FIRST, modes=(Mode.ENTER,)),
+    Service(tos=Tos.FIRST, modes=(Mode.ENTER,), dwell_s=2.0),
+    Service(tos=Tos.EVERY, modes=(Mode.MATCH,)),
+    Service(modes=(Mode.LEAVE,)),
+]
+
+places = st.one_of(
+    st.tuples(st.integers(-1, 7).map(float), st.integers(-1, 5).map(float)),  # on boundaries and corners, often
+    st.sampled_from([(180.0, 0.0), (-180.0, 0.5), (179.5, 1.0), (178.0, 0.0), (6.0, 0.9)]),
+)
+events = st.builds(
+    Event,
+    ts=st.integers(1, 40).map(lambda seconds: seconds * 1000),
+    loc=st.none() | places,
+    oid=st.sampled_from(["van", "bus", "Van"]),
+    unc=st.sampled_from([None, 50_000.0]),
+    pairs=st.fixed_dictionaries({}, optional={"speed": st.integers(0, 5), "urgent": st.booleans()}),
+)
+
+
+def plainly(selector: str, service: Service, trace: list[Event]) -> list[Told]:
+    """Every binding of the object at every fix."""
+    tree = parse_selector(selector)
+    zones = ReplayZones(SHAPES, tree)
+    told: list[Told] = []
+    first: dict[str, str] = {}
+    states: dict[str, dict[str, OnceState]] = {}
+    last: dict[str, Event] = {}
+
+    def tell(oid: str, folded) -> None:
+        states[oid].update(folded.states)
+        for each in folded.edges:
+            if service.tells(each.edge.mode):
+                told.append(Told(first[oid], each.edge.ts, zones.name(each.key), each.edge.mode, each.event.loc))
+
+    def rules(oid: str) -> list[Rule[str]]:
+        return [Rule(each.target, each.condition, service) for each in bind(tree, first[oid], zones)]
+
+    for event in trace:
+        oid = event.oid.lower()
+        first.setdefault(oid, event.oid)
+        states.setdefault(oid, {})
+        if oid in last and event.ts <= last[oid].ts:
+            continue
+        tell(oid, fold(rules(oid), states[oid], last.get(oid), event, zones))
+        last[oid] = event
+    for oid in first:
+        tell(oid, expire(rules(oid), states[oid], last[oid], max(each.ts for each in trace)))
+    return told
+
+
+@given(
+    selector=st.sampled_from(SELECTORS),
+    service=st.sampled_from(SERVICES),
+    trace=st.lists(events, min_size=1, max_size=30),
+    cut=st.integers(0, 30),
+)
+def test_looking_where_something_can_change_finds_all_that_changes(selector, service, trace, cut):
+    tree = parse_selector(selector)
+    replay = Replay(tree, service, ReplayZones(SHAPES, tree))
+    told = replay.take(trace[:cut]) + replay.take(trace[cut:]) + replay.end()
+    assert told == plainly(selector, service, trace)
+
+
+def test_traces_of_the_property_enter_leave_and_match():
+    """What the property compares is not always nothing."""
+    path = [(-1.0, 0.0), (1.0, 1.0), (3.0, 3.0), (6.0, 0.0), (180.0, 0.0), (7.0, 5.0)]
+    trace = [
+        Event(ts=1000 * (place + 1), loc=loc, oid="van", unc=50_000.0, pairs={"speed": 2.5, "urgent": False})
+        for place, loc in enumerate(path)
+    ]
+    assert [each.target for each in plainly(SELECTORS[0], Service(), trace)] == [
+        *("SYSTEM.a", "SYSTEM.b", "SYSTEM.a", "SYSTEM.b", "SYSTEM.c", "SYSTEM.c", "SYSTEM.date", "SYSTEM.date"),
+    ]
+    assert all(plainly(selector, SERVICES[4], trace) for selector in SELECTORS)
+
+
+def test_every_report_counts_and_only_what_was_asked_for_is_told():
+    tree = parse_selector("(van) within (SYSTEM.a)")
+    replay = Replay(tree, Service(modes=(Mode.LEAVE,)), ReplayZones(SHAPES, tree))
+    trace = [Event(ts=place + 1, loc=loc, oid=oid) for place, (oid, loc) in enumerate([
+        ("van", (1.0, 1.0)), ("bus", (1.0, 1.0)), ("van", (5.0, 5.0)), ("van", (1.0, 1.0)),
+    ])]  # fmt: skip
+    assert [(each.oid, each.mode, each.ts) for each in replay.take(trace)] == [("van", Mode.LEAVE, 3)]
+    counts = replay.counts
+    assert (counts.samples, counts.objects, counts.late) == (4, 2, 0)
+    assert (counts.enters, counts.leaves, counts.matches) == (0, 1, 0)
+    sent = counts.messages
+    assert (sent.server, sent.device, sent.dispatch) == (4, 3, 1)  # a bus that nothing speaks of gets no plan
+
+
+def test_a_dwell_ends_with_the_last_fix_of_all_if_its_own_object_is_silent():
+    tree = parse_selector("(*) within (SYSTEM.a)")
+    replay = Replay(tree, Service(dwell_s=60), ReplayZones(SHAPES, tree))
+    assert replay.take([Event(ts=0, loc=(1.0, 1.0), oid="van"), Event(ts=59_999, loc=(9.0, 9.0), oid="bus")]) == []
+    assert replay.end() == []
+    replay.take([Event(ts=60_000, loc=(9.0, 9.0), oid="bus")])
+    assert replay.end() == [Told("van", 60_000, "SYSTEM.a", Mode.ENTER, (1.0, 1.0))]
+    assert replay.end() == []
+
+
+def test_distances_are_refused():
+    tree = parse_selector("(van) within (SYSTEM.a) OR NOT (van) distance (200, bus)")
+    with pytest.raises(SelectorNotSupported, match="distance"):
+        Replay(tree, Service(), ReplayZones(SHAPES, tree))
