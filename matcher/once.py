@@ -50,6 +50,7 @@ class Service(msgspec.Struct, frozen=True, omit_defaults=True):
     modes: tuple[Mode, ...] = (Mode.ENTER, Mode.LEAVE)
     dwell_s: float = 0.0
     expires: Instant | None = None
+    stale_s: float = 300.0  # a place older than this says nothing about a distance; of no meaning to a device
 
     def tells(self, mode: Mode) -> bool:
         """Whether the subscriber asked for edges of this mode."""
@@ -58,6 +59,10 @@ class Service(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def dwell_ms(self) -> int:
         return round(self.dwell_s * 1000)
+
+    @property
+    def stale_ms(self) -> int:
+        return round(self.stale_s * 1000)
 
 
 class OnceState(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -11,7 +11,7 @@ from matcher.planar import PlanarRegion, from_shape
 from zones.covers import prepare
 from zones.shapes import Point, Shape
 
-__all__ = ["Place", "Places"]
+__all__ = ["Neighbourhood", "Place", "Places"]
 
 
 class Places(Protocol):
@@ -23,6 +23,14 @@ class Places(Protocol):
 
     def region(self, zone: str) -> PlanarRegion:
         """The zone of that id, as relations see it."""
+        ...
+
+
+class Neighbourhood(Places, Protocol):
+    """Zones, and where other objects are: what conditions with `Near` have to be asked with."""
+
+    def is_near(self, others: tuple[str, ...], metres: float) -> bool | None:
+        """Whether the object in question is less than so many metres from one of the others; None is UNKNOWN."""
         ...
 
 

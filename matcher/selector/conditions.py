@@ -1,20 +1,32 @@
-"""Working with conditions as trees: whether they are any, which zones they speak of, and giving those other names."""
+"""Working with conditions as trees: whether they are any, what they speak of, and giving zones other names."""
 
 from collections.abc import Iterator, Mapping
 from typing import cast
 
 import msgspec
 
-from matcher.selector.tree import And, Condition, InZones, Not, Or, Related
+from matcher.selector.tree import And, Condition, DeviceCondition, InZones, Near, Not, Or, Related
 
-__all__ = ["is_condition", "leaves", "rename_zones", "zones_in"]
+__all__ = ["depends_on_others", "is_condition", "leaves", "others_in", "rename_zones", "zones_in"]
 
 
 def is_condition(node: object) -> bool:
-    """Whether it can be evaluated: no node in it is one of those that name objects and zones."""
+    """Whether a device can evaluate it: no node in it is one of those that name objects and zones, or other objects."""
     if isinstance(node, And | Or):
         return all(map(is_condition, node.items))
-    return is_condition(node.item) if isinstance(node, Not) else isinstance(node, Condition)
+    return is_condition(node.item) if isinstance(node, Not) else isinstance(node, DeviceCondition)
+
+
+def depends_on_others(condition: Condition) -> bool:
+    """Whether its truth can change with an event of another object."""
+    return any(isinstance(leaf, Near) for leaf in leaves(condition))
+
+
+def others_in(condition: Condition) -> Iterator[str]:
+    """The ids of all other objects in it, repeats included."""
+    for leaf in leaves(condition):
+        if isinstance(leaf, Near):
+            yield from leaf.others
 
 
 def zones_in(condition: Condition) -> Iterator[str]:

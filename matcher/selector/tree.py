@@ -2,8 +2,9 @@
 
 Two families share the inner nodes. A *selector* is what a subscriber wrote: its spatial terms name objects and
 zones. A *condition* is what is left for one binding after names were resolved (`matcher.selector.binding`): its
-spatial leaves are `InZones` and `Related` with opaque zone ids, and oids are gone. Conditions travel to devices, so
-every node is a tagged struct and the device needs no parser.
+spatial leaves are `InZones`, `Related` and `Near` with opaque ids of zones and objects, and oids are gone. Conditions
+travel to devices, so every node is a tagged struct and the device needs no parser. (`Near` never does: a device knows
+of no other.)
 """
 
 from enum import StrEnum
@@ -13,9 +14,10 @@ import msgspec
 from zones.shapes import Shape
 
 __all__ = [
-    "And", "Arith", "ArithOp", "Between", "Compare", "CompareOp", "Condition", "Const", "Distance", "In", "InZones",
-    "InlineZone", "IsNull", "Like", "Literal", "NamedZone", "Name", "Negative", "Not", "Operand", "Or", "Plain",
-    "Relate", "Related", "Relation", "Selector", "Time", "Truth", "Within", "ZoneRef", "ZoneSet", "ZoneTag",
+    "And", "Arith", "ArithOp", "Between", "Compare", "CompareOp", "Condition", "Const", "DeviceCondition", "Distance",
+    "In", "InZones", "InlineZone", "IsNull", "Like", "Literal", "NamedZone", "Name", "Near", "Negative", "Not",
+    "Operand", "Or", "Plain", "Relate", "Related", "Relation", "Selector", "Time", "Truth", "Within", "ZoneRef",
+    "ZoneSet", "ZoneTag",
 ]  # fmt: skip
 
 
@@ -183,7 +185,7 @@ class Within(_Node, frozen=True, tag="within"):
 
 
 class Distance(_Node, frozen=True, tag="distance"):
-    """`(oid) distance (D, oid, ...)`."""
+    """`(oid) distance (D, oid, ...)`; others None is `*`: every other object the subscriber may see."""
 
     oid: str
     metres: float
@@ -219,6 +221,13 @@ class Related(_Node, frozen=True, tag="related"):
     zones: tuple[str, ...]
 
 
+class Near(_Node, frozen=True, tag="near"):
+    """The object is less than so many metres away from at least one of these other objects."""
+
+    others: tuple[str, ...]
+    metres: float
+
+
 class Const(_Node, frozen=True, tag="const"):
     """A term decided while binding, for example "is this object in the list"."""
 
@@ -227,4 +236,5 @@ class Const(_Node, frozen=True, tag="const"):
 
 Plain = Compare | Between | In | Like | IsNull | Truth
 Selector = And | Or | Not | Within | Distance | Relate | Plain
-Condition = And | Or | Not | InZones | Related | Const | Plain
+Condition = And | Or | Not | InZones | Related | Near | Const | Plain
+DeviceCondition = And | Or | Not | InZones | Related | Const | Plain  # what travels: no device knows where others are

@@ -8,6 +8,7 @@ The rules are those of JMS 2.0 message selectors (section 3.8.1) on top of SQL-9
   booleans, times with times. A comparison of other pairs of types is FALSE, with `<>` too. Strings and booleans
   know only `=` and `<>`; to order them is FALSE. Points and regions are like nothing.
 - A relation of a region that the event does not have is UNKNOWN, of what is not a region FALSE.
+- Being near another object is UNKNOWN where one of the two has no place, or an old one (`matcher.proximity`).
 - `x BETWEEN a AND b` is `x >= a AND x <= b` and `x NOT BETWEEN a AND b` is `x < a OR x > b`, so both are FALSE for
   a string x. `x NOT IN (...)` is `NOT (x IN (...))` and `x NOT LIKE ...` is `NOT (x LIKE ...)`; IN and LIKE are FALSE
   for what is not a string. A boolean attribute that stands alone is `x = TRUE`.
@@ -29,7 +30,7 @@ from typing import Any, cast
 from matcher.events import Event, Located, Region, Value
 from matcher.footprints import own_region
 from matcher.globe import relate_on_globe
-from matcher.places import Places
+from matcher.places import Neighbourhood, Places
 from matcher.selector.like import like
 from matcher.selector.tree import (
     And,
@@ -46,6 +47,7 @@ from matcher.selector.tree import (
     Like,
     Literal,
     Name,
+    Near,
     Negative,
     Not,
     Operand,
@@ -114,6 +116,10 @@ def _related(node: Related, event: Event, places: Places) -> bool | None:
     if relation is Relation.DISJOINT:
         return all(relate_on_globe(region, places.region(zone)) is relation for zone in node.zones)
     return any(relate_on_globe(region, places.region(zone)) is relation for zone in node.zones)
+
+
+def _near(node: Near, event: Event, places: Places) -> bool | None:
+    return cast("Neighbourhood", places).is_near(node.others, node.metres)
 
 
 def _const(node: Const, event: Event, places: Places) -> bool | None:
@@ -252,6 +258,7 @@ _TRUTH: dict[type, Callable[[Any, Event, Places], bool | None]] = {
     Not: _not,
     InZones: _in_zones,
     Related: _related,
+    Near: _near,
     Const: _const,
     Compare: _compare,
     Between: _between,
