@@ -29,6 +29,7 @@ class SubscriptionBody(msgspec.Struct, forbid_unknown_fields=True):
     modes: list[Mode] | None = None
     dwell_s: float = 0.0
     expires: str | int | None = None
+    stale_s: float = 300.0
     purpose: str = ""
     paused: bool = False
     id: str | None = None  # may repeat the one in the address
@@ -53,6 +54,7 @@ async def write_subscription(name: str, request: Request, caller: Caller, node: 
         modes=None if body.modes is None else tuple(body.modes),
         dwell_s=body.dwell_s,
         expires=None if body.expires is None else parse_instant(body.expires),
+        stale_s=body.stale_s,
         purpose=body.purpose,
         paused=body.paused,
     )
@@ -94,6 +96,7 @@ def _shown(entry: SubscriptionEntry) -> dict[str, Any]:
         "modes": service.modes,
         "dwell_s": service.dwell_s,
         "expires": None if service.expires is None else format_instant(service.expires),
+        "stale_s": service.stale_s,
         "purpose": entry.purpose,
         "paused": entry.paused,
     }

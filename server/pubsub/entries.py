@@ -7,7 +7,15 @@ import msgspec
 from matcher.events import Event
 from matcher.once import Instant, Mode, Service, Tos
 from matcher.places import Place
-from matcher.selector.binding import depends_on_object, inline_zones, negates_places, subjects, zone_refs
+from matcher.selector.binding import (
+    depends_on_object,
+    distances,
+    inline_zones,
+    negates_places,
+    placed_oids,
+    subjects,
+    zone_refs,
+)
 from matcher.selector.tree import InlineZone, Selector
 from privacy.policies import Operation
 from zones.names import fold
@@ -20,12 +28,16 @@ __all__ = [
     "ObjectEntry",
     "SubscriptionEntry",
     "ZoneEntry",
+    "distance_operations",
     "needed_operations",
+    "object_key",
+    "operations_by_oid",
 ]
 
 
 class BindingKey(msgspec.Struct, frozen=True):
-    """Immutable ids, never names. `target` is a zone's id, or empty for "the whole list"."""
+    """Immutable ids, never names. `target` is a zone's id, another object's (`object_key`), or empty for "the whole
+    list"."""
 
     subscription_id: int
     object_id: int
@@ -98,6 +110,27 @@ def needed_operations(service: Service, selector: Selector) -> tuple[Operation, 
     if service.tos is Tos.FIRST:
         return (Operation.ENTER,)
     return tuple(OPERATION_OF[mode] for mode in service.modes)
+
+
+def distance_operations(service: Service) -> tuple[Operation, ...]:
+    """What the owners of both objects have to allow for a distance between them to be told."""
+    return (Operation.DISTANCE, Operation.POSITION) if service.tos is Tos.EVERY else (Operation.DISTANCE,)
+
+
+def operations_by_oid(service: Service, selector: Selector) -> dict[str, tuple[Operation, ...]]:
+    """What has to be allowed of each object that the selector names, by the oid as written."""
+    needed: dict[str, tuple[Operation, ...]] = {}
+    for oid in placed_oids(selector):
+        needed[oid] = needed_operations(service, selector)
+    for term in distances(selector):
+        for oid in (term.oid, *(term.others or ())):
+            needed[oid] = tuple(dict.fromkeys((*needed.get(oid, ()), *distance_operations(service))))
+    return needed
+
+
+def object_key(object_id: int) -> str:
+    """The id of an object where ids of zones stand as well; those are digits, or `i` and hex digits."""
+    return f"o:{object_id}"
 
 
 OPERATION_OF = {Mode.ENTER: Operation.ENTER, Mode.LEAVE: Operation.LEAVE, Mode.MATCH: Operation.POSITION}

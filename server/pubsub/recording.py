@@ -17,8 +17,10 @@ from matcher.once import Edge, Instant, Mode, OnceState
 from matcher.selector.format import format_zone_ref
 from server.pubsub.entries import OPERATION_OF, BindingKey, ObjectEntry, SubscriptionEntry
 from server.pubsub.identifiers import message_id, notification_id
+from server.pubsub.nearby import Need
 from server.pubsub.world import World
 from server.store.models import Binding, Notification, Object, User
+from zones.shapes import Point
 
 __all__ = ["Recorder"]
 
@@ -49,14 +51,26 @@ class Recorder:
     def object_changed(self, entry: ObjectEntry) -> None:
         self._objects[entry.id] = entry
 
-    def edge(self, key: BindingKey, edge: Edge, event: Event) -> None:
-        """Record the edge as a notification, if it is one that the subscriber asked for and may have."""
+    def edge(
+        self,
+        key: BindingKey,
+        edge: Edge,
+        event: Event,
+        *,
+        needs: tuple[Need, ...] | None = None,
+        target_loc: Point | None = None,
+    ) -> None:
+        """Record the edge as a notification, if it is one that the subscriber asked for and may have.
+
+        What has to be allowed is the edge itself, to the object's owner, unless `needs` says otherwise.
+        """
         world = self._world
         subscription = world.subscriptions[key.subscription_id]
         owner = world.objects[key.object_id]
         if not subscription.service.tells(edge.mode):
             return
-        if not world.allows(owner.owner_id, subscription.subscriber_id, OPERATION_OF[edge.mode]):
+        needs = ((owner.owner_id, OPERATION_OF[edge.mode]),) if needs is None else needs
+        if not all(world.allows(owner_id, subscription.subscriber_id, operation) for owner_id, operation in needs):
             return
         identifier = notification_id(world.secret, key, edge.n)
         body = format_event(event)
@@ -65,7 +79,9 @@ class Recorder:
         if edge.visit is not None and edge.since is not None:
             body["visit"] = notification_id(world.secret, key, edge.visit)
             body["duration_s"] = (edge.ts - edge.since) / 1000
-        self._notify(subscription, key.target, identifier, owner.owner_id, edge.mode, edge.ts, body)
+        if target_loc is not None:
+            body["target_loc"] = target_loc
+        self._notify(subscription, key.target, identifier, needs, edge.mode, edge.ts, body)
 
     def message(
         self, subscription: SubscriptionEntry, target: str, owner_id: int, mode: Mode, event: Event, conn: Connection
@@ -81,14 +97,15 @@ class Recorder:
         known = conn.execute(select(Notification.id).where(Notification.id == identifier)).first()
         if known is None and identifier not in self._message_ids:
             self._message_ids.add(identifier)
-            self._notify(subscription, target, identifier, owner_id, mode, event.ts, format_event(event))
+            needs = ((owner_id, OPERATION_OF[mode]),)
+            self._notify(subscription, target, identifier, needs, mode, event.ts, format_event(event))
 
     def _notify(
         self,
         subscription: SubscriptionEntry,
         target: str,
         identifier: str,
-        owner_id: int,
+        needs: tuple[Need, ...],
         mode: Mode,
         ts: Instant,
         body: dict[str, Any],
@@ -101,13 +118,15 @@ class Recorder:
         body["subscription"] = subscription.name
         body["mode"] = str(mode)
         body["target"] = self._target_name(subscription, target)
+        (owner_id, operation), *more = needs
         self._notifications.append(
             {
                 "subscriber_id": subscriber_id,
                 "offset": offset,
                 "id": identifier,
                 "owner_id": owner_id,
-                "operation": str(OPERATION_OF[mode]),
+                "operation": str(operation),
+                "needs": msgspec.json.encode(more).decode() if more else None,
                 "ts": ts,
                 "body": msgspec.json.encode(body).decode(),
                 "recorded": self._now,
@@ -130,6 +149,8 @@ class Recorder:
     def _target_name(self, subscription: SubscriptionEntry, target: str) -> str | None:
         if not target:
             return None
+        if target.startswith("o:"):
+            return self._world.objects[int(target[2:])].oid
         entry = self._world.zones.get(target)
         return format_zone_ref(subscription.inline[target]) if entry is None else str(entry.zone.name)
 

@@ -9,11 +9,11 @@ import msgspec
 from sqlalchemy import delete, insert, update
 
 from matcher.once import Instant, Mode, Service, Tos
-from matcher.selector.binding import named_oids, require_supported, zone_refs
+from matcher.selector.binding import zone_refs
 from matcher.selector.parser import parse_selector
 from matcher.selector.tree import InlineZone, NamedZone, Selector, ZoneRef
 from server.errors import ObjectNotFound, OptionInvalid, SubscriptionNotFound, UserNotFound
-from server.pubsub.entries import SubscriptionEntry, needed_operations
+from server.pubsub.entries import SubscriptionEntry, operations_by_oid
 from server.pubsub.work import Work
 from server.pubsub.zones import zone_not_found
 from server.store import models
@@ -35,6 +35,7 @@ class NewSubscription(msgspec.Struct, frozen=True):
     modes: tuple[Mode, ...] | None = None
     dwell_s: float = 0.0
     expires: Instant | None = None
+    stale_s: float = 300.0
     purpose: str = ""
     paused: bool = False
 
@@ -50,7 +51,6 @@ def put_subscription(work: Work, account: Account, new: NewSubscription) -> tupl
         )
     service = service_of(new)
     selector = parse_selector(new.selector)
-    require_supported(selector)
     _check_zones(work, account, selector)
     _check_privacy(work, account, selector, service)
     work.user_id(account.name)
@@ -133,13 +133,19 @@ def service_of(new: NewSubscription) -> Service:
             hint="Give the time inside in seconds.",
             option="dwell_s",
         )
+    if not 0 < new.stale_s <= 30 * 86400:
+        raise OptionInvalid(
+            f"stale_s is {new.stale_s}; it must be more than 0 and at most 2592000 seconds (30 days).",
+            hint="Give the age in seconds from which a place says nothing about a distance.",
+            option="stale_s",
+        )
     modes = new.modes
     if modes is None:
         modes = {Tos.ONCE: (Mode.ENTER, Mode.LEAVE), Tos.FIRST: (Mode.ENTER,), Tos.EVERY: (Mode.MATCH,)}[new.tos]
     elif not modes or Mode.MATCH in modes:
         raise OptionInvalid("modes is a list of 'enter' and 'leave'.", hint="Name one of them or both.", option="modes")
     ordered = tuple(mode for mode in Mode if mode in modes)
-    return Service(tos=new.tos, modes=ordered, dwell_s=new.dwell_s, expires=new.expires)
+    return Service(tos=new.tos, modes=ordered, dwell_s=new.dwell_s, expires=new.expires, stale_s=new.stale_s)
 
 
 def _check_zones(work: Work, account: Account, selector: Selector) -> None:
@@ -165,8 +171,7 @@ def _may_name(work: Work, account: Account, ref: ZoneRef) -> bool:
 
 
 def _check_privacy(work: Work, account: Account, selector: Selector, service: Service) -> None:
-    operations = needed_operations(service, selector)
-    for oid in named_oids(selector):
+    for oid, operations in operations_by_oid(service, selector).items():
         owner_id = work.user_id(parse_oid(oid).owner)
         if owner_id is None or not all(work.world.allows(owner_id, account.user_id, op) for op in operations):
             raise ObjectNotFound(

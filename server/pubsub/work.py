@@ -70,9 +70,15 @@ class Work:
         for key in list(keys):
             self.recorder.state(key, without_dwell(self.world.states[key]))
 
+    def settle(self) -> None:
+        """Work out what the change means for distances, and whose agents have to hear of it."""
+        self.world.nearby.refresh(self.now)
+        self.plans.update(self.world.nearby.changed_objects() & self.world.agents.keys())
+
     def _dwelling(self) -> dict[BindingKey, object]:
         """What each running dwell waits for, as far as it is evaluated at all."""
         world = self.world
+        world.nearby.refresh(self.now)
         return {
             rule.key: (
                 rule.condition,
@@ -81,6 +87,6 @@ class Work:
                 [*map(world.zone_version, zones_in(rule.condition))],
             )
             for object_id in {key.object_id for key in world.dwelling}
-            for rule in world.rulebook.rules_at(object_id)
+            for rule in (*world.rulebook.rules_at(object_id), *world.nearby.rules(object_id))
             if rule.key in world.dwelling
         }

@@ -170,6 +170,7 @@ class Notification(Base):
     id: Mapped[str] = mapped_column(String(32), unique=True)  # keyed hash of (binding, n)
     owner_id: Mapped[int] = mapped_column(BigInteger)  # whose grant it depends on
     operation: Mapped[str] = mapped_column(String(10))
+    needs: Mapped[str | None] = mapped_column(Text)  # JSON list of (owner, operation): what else it depends on
     ts: Mapped[int] = mapped_column(BigInteger)
     body: Mapped[str] = mapped_column(Text)  # JSON, all but the offset
     recorded: Mapped[int] = mapped_column(BigInteger)
