@@ -12,7 +12,7 @@ from matcher.planar import Box, PlanarRegion, from_shape
 from matcher.relations import relate
 from matcher.selector import tree as t
 from matcher.selector.binding import Bound, bind, inline_zones
-from matcher.selector.format import format_selector
+from matcher.selector.format import format_selector, format_zone_ref
 from matcher.selector.parser import parse_selector
 from matcher.selector.truth import truth
 from tests.matcher.drawing import OIDS, PLACES, REFS, draw_box, draw_event, draw_selector
@@ -214,7 +214,7 @@ def check_refusal(error: SelectorError, text: str) -> None:
 
 
 class Anywhere:
-    """Every reference names one zone."""
+    """Every reference names one zone of its own."""
 
     def resolve(self, ref: t.NamedZone | t.ZoneSet | t.ZoneTag) -> tuple[str, ...]:
-        return ("1",)
+        return (format_zone_ref(ref),)
