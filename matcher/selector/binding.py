@@ -3,7 +3,9 @@
 A spatial term speaks of the event's own object: it is TRUE if that object is in its list and its place is in one of
 its zones, UNKNOWN if it is in the list and has no place, FALSE if it is not in the list. A selector has one truth
 per *binding*: (object, zone) for each zone of a filter's anchor, so that "in A" and "in B" are two visits and not one.
-docs/decisions/0003 has the reasons.
+docs/decisions/0003 has the reasons. Where the anchor is a `distance`, its bindings are (object, other object), and
+bound they are only for those who say which objects there are (`ObjectDirectory`). An object that a list names and that
+is not there, or not to be seen, is one whose distance is UNKNOWN.
 
 The disjunctive normal form is right in three-valued logic as well: De Morgan's laws, distribution and double
 negation hold there, and nothing else is used. (`x OR NOT x` is not TRUE there, and is not made so.)
@@ -18,7 +20,7 @@ from typing import NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
-from matcher.errors import SelectorNotSupported, SelectorTooComplex
+from matcher.errors import SelectorTooComplex
 from matcher.events import Event
 from matcher.planar import PlanarRegion
 from matcher.selector.tree import (
@@ -37,6 +39,7 @@ from matcher.selector.tree import (
     Literal,
     Name,
     NamedZone,
+    Near,
     Negative,
     Not,
     Operand,
@@ -59,15 +62,17 @@ from zones.shapes import Point
 __all__ = [
     "MAX_FILTERS",
     "Bound",
+    "ObjectDirectory",
     "ZoneDirectory",
     "bind",
     "bind_anybody",
     "check_filters",
     "depends_on_object",
+    "distances",
     "inline_zones",
     "named_oids",
     "negates_places",
-    "require_supported",
+    "placed_oids",
     "subjects",
     "zone_refs",
 ]
@@ -88,29 +93,47 @@ class ZoneDirectory(Protocol):
         ...
 
 
+class ObjectDirectory(Protocol):
+    """Knows which other objects there are, for the subscriber in question."""
+
+    def other(self, oid: str) -> str | None:
+        """The id of the object of that name; None if there is none, or none to be seen."""
+        ...
+
+    def others(self) -> tuple[str, ...]:
+        """The ids of all that may be seen."""
+        ...
+
+
 class Bound(msgspec.Struct, frozen=True):
-    """One binding of an object: the zone it is about ("" for the whole list) and when it holds."""
+    """One binding of an object: the zone or other object it is about ("" for the whole list) and when it holds."""
 
     target: str
     condition: Condition
 
 
-def bind(selector: Selector, oid: str, directory: ZoneDirectory) -> tuple[Bound, ...]:
+def bind(
+    selector: Selector,
+    oid: str,
+    directory: ZoneDirectory,
+    objects: ObjectDirectory | None = None,
+    *,
+    other: str | None = None,
+) -> tuple[Bound, ...]:
     """The bindings the selector has for this object now, in the order in which it names them.
 
     The condition of one that can't hold any more is `Const(False)`: a state that is kept may still have to leave.
+    Without `objects` there are no bindings to other objects, and conditions on them are `Near(())`. With `other`, only
+    those of the bindings to other objects are looked for that are to the object of this name.
     """
-    require_supported(selector)
     folded, event = fold(oid), Event(ts=0, oid=oid)
-    ids = _Ids(directory)
+    ids = _Ids(directory, objects, folded, None if other is None else fold(other))
 
     def decided(term: _Leaf) -> Condition:
-        if not isinstance(term.node, (Within, Relate)):
-            condition = _of_object(cast("Plain", term.node), event)
-        elif _speaks_of(term, folded):
-            condition = _at(term.node, ids.of(term.node))
+        if isinstance(term.node, _Spatial):
+            condition = ids.condition(term.node) if _speaks_of(term, folded) else Const(False)
         else:
-            condition = Const(False)
+            condition = _of_object(term.node, event)
         return _not(condition) if term.negated else condition
 
     return _bindings((each for each in _filters(selector) if _speaks_of(each, folded)), ids, decided)
@@ -122,14 +145,13 @@ def bind_anybody(selector: Selector, directory: ZoneDirectory) -> tuple[Bound, .
     The conditions are necessary ones: terms that name objects are left out, and `oid` stays in. Where
     `depends_on_object` is false, they are those of every object.
     """
-    require_supported(selector)
     ids = _Ids(directory)
 
     def decided(term: _Leaf) -> Condition:
-        if isinstance(term.node, (Within, Relate)):
-            condition = Const(True) if term.oids is not None else _at(term.node, ids.of(term.node))
+        if isinstance(term.node, _Spatial):
+            condition = Const(True) if term.oids is not None else ids.condition(term.node)
             return _not(condition) if term.negated and term.oids is None else condition
-        plain = cast("Plain", term.node)
+        plain = term.node
         condition = plain if "oid" in _names(plain) else _of_object(plain, Event(ts=0))
         return _not(condition) if term.negated else condition
 
@@ -146,18 +168,18 @@ def depends_on_object(selector: Selector) -> bool:
 
 def _bindings(filters: "Iterable[_Filter]", ids: "_Ids", decided: "Callable[[_Leaf], Condition]") -> tuple[Bound, ...]:
     found: dict[str, list[Condition]] = {}
-    anchored: dict[int, tuple[Within | Relate, list[Condition]]] = {}
+    anchored: dict[int, tuple[_Spatial, list[Condition]]] = {}
     for each in filters:
         rest = _all(_distinct(decided(term) for term in each.terms if term is not each.anchor))
         if each.anchor is None:
             found.setdefault("", []).append(rest)
         else:
-            anchor = cast("Within | Relate", each.anchor.node)
+            anchor = cast("_Spatial", each.anchor.node)
             anchored.setdefault(id(anchor), (anchor, []))[1].append(rest)
     # What else has to hold is joined once for each anchor, not for each of its targets, of which there may be many.
     for anchor, rests in anchored.values():
         rest = _any(_distinct(rests))
-        for target in ids.of(anchor):
+        for target in ids.targets(anchor):
             found.setdefault(target, []).append(_all((_at(anchor, (target,)), rest)))
     return tuple(Bound(target, _any(_distinct(conditions))) for target, conditions in found.items())
 
@@ -188,20 +210,21 @@ def named_oids(selector: Selector) -> tuple[str, ...]:
     return _distinct(oid for term in _spatial_terms(selector) for oid in _written_oids(term))
 
 
+def placed_oids(selector: Selector) -> tuple[str, ...]:
+    """Every object named in a term about zones, as written, in the order of writing."""
+    terms = (term for term in _spatial_terms(selector) if not isinstance(term, Distance))
+    return _distinct(oid for term in terms for oid in _written_oids(term))
+
+
 def negates_places(selector: Selector) -> bool:
     """Whether a binding can become true because its object is no longer somewhere."""
     terms = (term for each in _filters(selector) for term in each.terms)
     return any(isinstance(term.node, _Spatial) and not _can_anchor(term) for term in terms)
 
 
-def require_supported(selector: Selector) -> None:
-    """Refuse what the language knows and no evaluator does yet."""
-    if any(isinstance(term, Distance) for term in _spatial_terms(selector)):
-        raise SelectorNotSupported(
-            "The selector uses 'distance', which this server does not evaluate yet.",
-            hint="Use within or one of the eight relations; distance is planned.",
-            word="distance",
-        )
+def distances(selector: Selector) -> tuple[Distance, ...]:
+    """Every `distance` term in the selector, in the order of writing."""
+    return _distinct(term for term in _spatial_terms(selector) if isinstance(term, Distance))
 
 
 def check_filters(selector: Selector) -> None:
@@ -318,15 +341,52 @@ def _speaks_of(one: _Leaf | _Filter, folded: str) -> bool:
 class _Ids:
     """Resolves each reference once, however many filters name it."""
 
-    def __init__(self, directory: ZoneDirectory) -> None:
+    def __init__(
+        self,
+        directory: ZoneDirectory,
+        objects: ObjectDirectory | None = None,
+        left: str = "",
+        other: str | None = None,
+    ) -> None:
         self._directory = directory
+        self._objects = objects
+        self._left = left  # folded: nobody is near themselves
+        self._other = other  # folded
         self._known: dict[int, tuple[str, ...]] = {}
+        self._incomplete: set[int] = set()  # terms that name objects which are not there
 
-    def of(self, term: Within | Relate) -> tuple[str, ...]:
+    def targets(self, anchor: _Spatial) -> tuple[str, ...]:
+        """What the anchor has bindings to."""
+        if self._objects is None or self._other is None or not isinstance(anchor, Distance):
+            return self._of(anchor)
+        named = anchor.others is None or any(fold(oid) == self._other for oid in anchor.others)
+        found = self._objects.other(self._other) if named and self._other != self._left else None
+        return () if found is None else (found,)
+
+    def condition(self, term: _Spatial) -> Condition:
+        """The term for its whole list."""
+        condition = _at(term, self._of(term))
+        return Or((condition, Const(None))) if id(term) in self._incomplete else condition
+
+    def _of(self, term: _Spatial) -> tuple[str, ...]:
         key = id(term)  # the selector is alive as long as this is
         if key not in self._known:
-            self._known[key] = _distinct(zone for ref in term.zones for zone in self._resolve(ref))
+            if isinstance(term, Distance):
+                self._known[key] = self._others(term)
+            else:
+                self._known[key] = _distinct(zone for ref in term.zones for zone in self._resolve(ref))
         return self._known[key]
+
+    def _others(self, term: Distance) -> tuple[str, ...]:
+        if self._objects is None:
+            return ()
+        itself = self._objects.other(self._left)
+        if term.others is None:
+            return tuple(other for other in self._objects.others() if other != itself)
+        found = [self._objects.other(oid) for oid in term.others if fold(oid) != self._left]
+        if None in found:
+            self._incomplete.add(id(term))
+        return _distinct(other for other in found if other is not None)
 
     def _resolve(self, ref: ZoneRef) -> tuple[str, ...]:
         return (_inline_id(ref),) if isinstance(ref, InlineZone) else self._directory.resolve(ref)
@@ -340,8 +400,10 @@ def _inline_id(ref: InlineZone) -> str:
 # --- conditions --------------------------------------------------------------------------------------
 
 
-def _at(term: Within | Relate, zones: tuple[str, ...]) -> Condition:
-    """The term for these zones."""
+def _at(term: _Spatial, zones: tuple[str, ...]) -> Condition:
+    """The term for these zones, or these other objects."""
+    if isinstance(term, Distance):
+        return Near(zones, term.metres)
     if isinstance(term, Relate) and (zones or term.relation is Relation.DISJOINT):
         return Related(term.attribute, term.relation, zones)
     return InZones(zones) if zones and isinstance(term, Within) else Const(False)
