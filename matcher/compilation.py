@@ -44,6 +44,7 @@ from matcher.selector.tree import (
     Like,
     Literal,
     Name,
+    Near,
     Not,
     Operand,
     Or,
@@ -213,5 +214,6 @@ _COMPILED: dict[type, Callable[[Any], Predicate]] = {
     Truth: _stands_alone,
     Const: _const,
     InZones: _anything,
+    Near: _anything,
     Not: _anything,
 }

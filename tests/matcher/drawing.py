@@ -42,22 +42,22 @@ REFS: tuple[t.ZoneRef, ...] = (
 PLACES = tuple((float(lon), float(lat)) for lon in range(3) for lat in range(3))
 
 
-def draw_selector(rng: Random, depth: int = 3, *, all_terms: bool = False) -> Any:
-    """A selector; with `all_terms` also of terms that are not evaluated yet: distance."""
+def draw_selector(rng: Random, depth: int = 3) -> Any:
+    """A selector of all that there is."""
     kind = rng.randrange(7) if depth else 6
     if kind < 2:
-        return t.And(_several(rng, lambda: draw_selector(rng, depth - 1, all_terms=all_terms)))
+        return t.And(_several(rng, lambda: draw_selector(rng, depth - 1)))
     if kind < 4:
-        return t.Or(_several(rng, lambda: draw_selector(rng, depth - 1, all_terms=all_terms)))
+        return t.Or(_several(rng, lambda: draw_selector(rng, depth - 1)))
     if kind < 5:
-        return t.Not(draw_selector(rng, depth - 1, all_terms=all_terms))
-    return draw_spatial(rng, all_terms) if rng.randrange(2) else draw_test(rng)
+        return t.Not(draw_selector(rng, depth - 1))
+    return draw_spatial(rng) if rng.randrange(2) else draw_test(rng)
 
 
-def draw_spatial(rng: Random, all_terms: bool = False) -> Any:
+def draw_spatial(rng: Random) -> Any:
     oids = None if rng.randrange(4) == 0 else tuple(rng.sample(OIDS, rng.randrange(1, 4)))
     refs = tuple(rng.sample(REFS, rng.randrange(1, 4)))
-    kind = rng.randrange(5 if all_terms else 4)
+    kind = rng.randrange(5)
     if kind == 4:
         return t.Distance(rng.choice(OIDS), rng.choice((0.5, 500.0, 1e6)), oids)
     if kind == 1:

@@ -1,11 +1,13 @@
 """A plain evaluator of selectors, written from the text of the rules and from nothing else.
 
 It knows no conditions, filters or bindings of the package: it walks the selector itself. Zones are a table from a
-reference to sets of points.
+reference to sets of points, other objects one of distances.
 """
 
+from collections.abc import Mapping
 from fractions import Fraction
 from math import isfinite, trunc
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from matcher.events import Event, Region
@@ -22,10 +24,18 @@ class Zone(Protocol):
 
 
 World = dict[t.ZoneRef, dict[str, Zone]]  # reference -> zone id -> the zone
+Others = Mapping[str, float | None]  # every other object that may be seen -> its distance, None if nobody knows
 
 
-def evaluate(node: Any, event: Event, world: World, only: str | None = None, anchor: Any = None) -> bool | None:
-    """The selector's truth for the event; the term `anchor` sees the zone `only` and no other."""
+def evaluate(
+    node: Any,
+    event: Event,
+    world: World,
+    only: str | None = None,
+    anchor: Any = None,
+    others: Others = MappingProxyType({}),
+) -> bool | None:
+    """The selector's truth for the event; the term `anchor` sees the zone or object `only` and no other."""
 
     def walk(node: Any) -> bool | None:
         if isinstance(node, t.And):
@@ -34,6 +44,11 @@ def evaluate(node: Any, event: Event, world: World, only: str | None = None, anc
             return _not(_and([_not(walk(item)) for item in node.items]))
         if isinstance(node, t.Not):
             return _not(walk(node.item))
+        if isinstance(node, t.Distance):
+            named = [only] if only is not None and node is anchor else node.others or list(others)
+            if event.oid.lower() != node.oid.lower():
+                return False
+            return near([oid for oid in named if oid.lower() != event.oid.lower()], node.metres, others)
         if isinstance(node, t.Within | t.Relate):
             zones = {key: zone for ref in node.zones for key, zone in world[ref].items()}
             if only is not None and node is anchor:
@@ -48,6 +63,11 @@ def evaluate(node: Any, event: Event, world: World, only: str | None = None, anc
         return test(node, event)
 
     return walk(node)
+
+
+def near(named: list[str], metres: float, others: Others) -> bool | None:
+    distances = [others.get(oid) for oid in named]
+    return _not(_and([None if distance is None else distance >= metres for distance in distances]))
 
 
 def related(node: t.Relate, event: Event, zones: list[Zone]) -> bool | None:
@@ -180,11 +200,27 @@ def anchor_of(terms: list[tuple[Any, bool]]) -> Any:
     return next((node for node, negated in terms if is_anchor(node) and not negated), None)
 
 
+def targets_of(anchor: Any, oid: str, world: World, others: Others) -> list[str]:
+    """What the bindings of a filter with this anchor are about; "" is the whole list."""
+    if anchor is None:
+        return [""]
+    if isinstance(anchor, t.Distance):
+        return [each for each in anchor.others or others if each in others and each.lower() != oid.lower()]
+    return [key for ref in anchor.zones for key in world[ref]]
+
+
 def is_anchor(node: Any) -> bool:
-    return isinstance(node, t.Within) or (isinstance(node, t.Relate) and node.relation != "disjoint")
+    return isinstance(node, t.Within | t.Distance) or (isinstance(node, t.Relate) and node.relation != "disjoint")
 
 
 def speaks_of(terms: list[tuple[Any, bool]], oid: str) -> bool:
-    spatial = [node for node, _ in terms if isinstance(node, t.Within | t.Relate)]
+    spatial = [node for node, _ in terms if isinstance(node, t.Within | t.Relate | t.Distance)]
     lists = [anchor_of(terms)] if anchor_of(terms) else spatial
-    return not lists or any(node.oids is None or oid.lower() in [each.lower() for each in node.oids] for node in lists)
+    return not lists or any(
+        each is None or oid.lower() in [name.lower() for name in each] for each in map(oids_of, lists)
+    )
+
+
+def oids_of(node: Any) -> tuple[str, ...] | None:
+    oids: tuple[str, ...] | None = (node.oid,) if isinstance(node, t.Distance) else node.oids
+    return oids

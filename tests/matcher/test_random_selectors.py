@@ -16,7 +16,7 @@ randoms = st.randoms(use_true_random=False)
 @given(randoms)
 @settings(max_examples=400)
 def test_text_made_from_a_tree_gives_the_tree(rng: Random) -> None:
-    check_text(rng, draw_selector(rng, all_terms=True))
+    check_text(rng, draw_selector(rng))
 
 
 @given(randoms)
@@ -30,11 +30,11 @@ def test_bindings_are_only_of_subjects_and_zones_that_are_named(rng: Random) -> 
     directory = Directory(rng)
     selector = draw_selector(rng, depth=2)
     meant = subjects(selector)
-    zones = {key for ref in zone_refs(selector) for key in directory.world[ref]}
+    targets = {key for ref in zone_refs(selector) for key in directory.world[ref]} | set(directory.others())
     for oid in OIDS:
-        bounds = bind(selector, oid, directory)
-        assert bind(selector, oid, directory) == bounds
-        assert {bound.target for bound in bounds} <= zones | {""}
+        bounds = bind(selector, oid, directory, directory)
+        assert bind(selector, oid, directory, directory) == bounds
+        assert {bound.target for bound in bounds} <= targets | {""}
         assert not bounds or meant is None or fold(oid) in meant
     if meant is not None:
         assert meant <= {fold(oid) for oid in named_oids(selector)}
