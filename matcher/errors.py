@@ -14,7 +14,8 @@
         ├── NumberInvalid               number_invalid
         ├── TimestampInvalid            ts_invalid
         ├── LocationInvalid             loc_invalid
-        ├── LocationNotSupported        loc_not_supported
+        ├── LocationUnknown             loc_unknown
+        ├── LocationAmbiguous           loc_ambiguous
         ├── TooManyPairs                too_many_pairs
         └── TextTooLong                 text_too_long
 
@@ -28,8 +29,9 @@ from zones.errors import CallerError
 
 __all__ = [
     "EventInvalid",
+    "LocationAmbiguous",
     "LocationInvalid",
-    "LocationNotSupported",
+    "LocationUnknown",
     "NameInvalid",
     "NumberInvalid",
     "ReservedName",
@@ -116,10 +118,16 @@ class LocationInvalid(EventInvalid):
     code = "loc_invalid"
 
 
-class LocationNotSupported(EventInvalid):
-    """A textual place."""
+class LocationUnknown(EventInvalid):
+    """A textual place is no zone that the sender may read, and no place that the geocoder knows."""
 
-    code = "loc_not_supported"
+    code = "loc_unknown"
+
+
+class LocationAmbiguous(EventInvalid):
+    """A textual place is the name of several."""
+
+    code = "loc_ambiguous"
 
 
 class TooManyPairs(EventInvalid):

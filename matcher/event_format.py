@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from matcher.errors import (
     EventInvalid,
     LocationInvalid,
-    LocationNotSupported,
+    LocationUnknown,
     NameInvalid,
     NumberInvalid,
     ReservedName,
@@ -57,8 +57,11 @@ _VALUES = 'a string, a number, true, false, {"time": "..."}, a GeoJSON Point, or
 _LOC_HINT = 'Send [lon, lat] or {"type": "Point", "coordinates": [lon, lat]}.'
 
 
-def parse_event(obj: object, *, default_oid: str | None = None) -> Event:
-    """A checked event. `default_oid` is used if it names no object: the sender's own, or "" on a device."""
+def parse_event(obj: object, *, default_oid: str | None = None, locate: Callable[[str], Point] | None = None) -> Event:
+    """A checked event. `default_oid` is used if it names no object: the sender's own, or "" on a device.
+
+    `locate` gives the place of a `loc` that is a text, or refuses it. Without it every text is refused.
+    """
     if not isinstance(obj, Mapping):
         raise EventInvalid(
             "An event is a JSON object.", hint='For example {"ts": 1795000000000, "loc": [116.37, 39.91]}.'
@@ -72,7 +75,7 @@ def parse_event(obj: object, *, default_oid: str | None = None) -> Event:
     loc, unc = obj.get("loc"), obj.get("unc")
     event = Event(
         ts=parse_instant(obj["ts"]),
-        loc=None if loc is None else _parse_loc(loc),
+        loc=None if loc is None else locate(loc) if locate and isinstance(loc, str) else _parse_loc(loc),
         oid=_parse_oid(obj.get("oid"), default_oid),
         unc=None if unc is None else _parse_unc(unc),
         pairs={name: _parse_value(name, value) for name, value in pairs.items()},
@@ -134,7 +137,7 @@ def _parse_oid(oid: object, default: str | None) -> str:
 
 def _parse_loc(loc: object) -> Point:
     if isinstance(loc, str):
-        raise LocationNotSupported("The event's loc is a text; places by name are not known yet.", hint=_LOC_HINT)
+        raise LocationUnknown("The event's loc is a text; places by name are not known here.", hint=_LOC_HINT)
     try:
         return point_from_geojson(loc)
     except CallerError as fault:

@@ -8,11 +8,13 @@ from fastapi_offline import FastAPIOffline
 from sqlalchemy import text
 from starlette.responses import Response
 
+from matcher.geocoding import Geocoder
 from server.api import agents, events, notifications, privacy, subscriptions, zones
 from server.api.access import TheNode
 from server.api.bodies import answer
 from server.api.problems import DESCRIBED, install
 from server.controller.live import Controller
+from server.gazetteer import load_gazetteer
 from server.node import Node
 from server.settings import Settings
 
@@ -24,7 +26,11 @@ Every request shows an API key: `Authorization: Bearer fpk_...`. Errors are RFC 
 """
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: Settings, *, geocoder: Geocoder | None = None) -> FastAPI:
+    """The application. A geocoder of your own takes the place of the gazetteer in the settings."""
+    if geocoder is None and settings.gazetteer:
+        geocoder = load_gazetteer(settings.gazetteer)
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         node = Node(settings)
@@ -38,6 +44,7 @@ def create_app(settings: Settings) -> FastAPI:
     app = FastAPIOffline(
         redoc_url=None, title="Fencepost", version="1", description=_ABOUT, lifespan=lifespan, responses=DESCRIBED
     )
+    app.state.geocoder = geocoder
     install(app)
     for module in (zones, subscriptions, events, notifications, agents, privacy):
         app.include_router(module.router)

@@ -35,7 +35,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Agents
     lease_s: _Seconds = 86400.0
     max_reports: _Count = 256
+    locate_every_s: _Seconds = 60.0
     max_frame_bytes: Annotated[int, Meta(ge=4096)] = 262_144
+
+    # Places by name
+    gazetteer: str = ""
 
     # What one request may hold
     max_body_bytes: Annotated[int, Meta(ge=1024)] = 8 * 1024 * 1024

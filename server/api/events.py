@@ -8,6 +8,7 @@ from starlette.responses import Response
 from matcher.event_format import REGION_TYPES, parse_event
 from server.api.access import Caller, TheNode
 from server.api.bodies import answer, described, read_json
+from server.api.places import locate_texts
 from server.errors import BatchTooLarge, BodyInvalid
 from server.pubsub.publishing import publish
 from zones.errors import FencepostError
@@ -35,10 +36,11 @@ async def publish_events(request: Request, caller: Caller, node: TheNode) -> Res
             f"The batch has {len(items)} events; at most {node.settings.max_events_per_batch} are taken.",
             hint="Send it in smaller parts.",
         )
+    locate = await locate_texts(node, caller, request.app.state.geocoder, items)
     events = []
     for index, item in enumerate(items):
         try:
-            events.append(parse_event(item, default_oid=_default_oid(item, caller.name)))
+            events.append(parse_event(item, default_oid=_default_oid(item, caller.name), locate=locate))
         except FencepostError as error:
             if len(items) > 1:
                 error.sentence = f"Event {index} of the batch: {error.sentence}"

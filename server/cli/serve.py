@@ -33,13 +33,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", help="the address to listen on (default: FENCEPOST_HOST, or 127.0.0.1)")
     parser.add_argument("--port", type=int, help="the port (default: FENCEPOST_PORT, or 8000; 0 takes a free one)")
     add_database_argument(parser)
+    parser.add_argument(
+        "--gazetteer", metavar="FILE", help="places by name, CSV or GeoJSON (default: FENCEPOST_GAZETTEER, or none)"
+    )
     parser.add_argument("--no-upgrade", action="store_true", help="fail if the database is not of this version")
     parser.add_argument("--verbose", action="store_true", help="log what happens, not only what goes wrong")
     add_json_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    settings = read_settings(os.environ, host=args.host, port=args.port, database=args.database)
+    settings = read_settings(
+        os.environ, host=args.host, port=args.port, database=args.database, gazetteer=args.gazetteer
+    )
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.WARNING)
     if args.verbose:
         logging.getLogger("fencepost").setLevel(logging.INFO)

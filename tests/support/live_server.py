@@ -132,9 +132,9 @@ class LiveServer:
 
 
 @contextmanager
-def serving(database: str) -> Iterator[LiveServer]:
+def serving(database: str, *options: str) -> Iterator[LiveServer]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "server.cli.main", "serve", "--port", "0", "--json", "--database", database],
+        [sys.executable, "-m", "server.cli.main", "serve", "--port", "0", "--json", "--database", database, *options],
         cwd=_ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
