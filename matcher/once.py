@@ -22,7 +22,10 @@ __all__ = [
     "advance",
     "deadline",
     "follow",
+    "interrupted",
     "is_finished",
+    "is_over",
+    "remember_inside",
     "step",
 ]
 
@@ -51,6 +54,13 @@ class Service(msgspec.Struct, frozen=True, omit_defaults=True):
     dwell_s: float = 0.0
     expires: Instant | None = None
     stale_s: float = 300.0  # a place older than this says nothing about a distance; of no meaning to a device
+    hysteresis_m: float = 0.0  # the dead band around the boundary of the binding's zone
+    unc_factor: float = 0.0  # and how many times the event's `unc` widens it
+    crossing: bool = False  # the way between two events counts
+
+    @property
+    def has_dead_band(self) -> bool:
+        return self.hysteresis_m > 0 or self.unc_factor > 0
 
     def tells(self, mode: Mode) -> bool:
         """Whether the subscriber asked for edges of this mode."""
@@ -73,6 +83,17 @@ class OnceState(msgspec.Struct, frozen=True, omit_defaults=True):
     since: Instant | None = None  # when `holds` became true, as dated by its enter
     visit: int | None = None  # the n of that enter
     pending: Instant | None = None  # a dwell has been running since then
+    inside: bool | None = None  # with a dead band: whether the zone counts as entered, if that is not what `holds` says
+
+    @property
+    def was_inside(self) -> bool:
+        """Whether the zone of a binding with a dead band counted as entered."""
+        return self.holds if self.inside is None else self.inside
+
+    @property
+    def is_live(self) -> bool:
+        """Whether an event far away, or the passing of time, can change it."""
+        return self.holds or self.pending is not None or self.inside is not None
 
 
 class Edge(msgspec.Struct, frozen=True):
@@ -91,16 +112,16 @@ def step(service: Service, state: OnceState, truth: bool | None, ts: Instant) ->
     Time that has passed since the last event is not looked at: call `advance` up to `ts` first, with the event
     that held until then, because a dwell that ended in between belongs to that event.
     """
-    if truth is None or _is_over(service, ts) or is_finished(service, state):
+    if truth is None or is_over(service, ts) or is_finished(service, state):
         return state, ()
     if service.tos is Tos.EVERY:
-        return _matched(state, truth, ts)
+        return _remembering(state, _matched(state, truth, ts))
     if state.holds:
-        return (state, ()) if truth else _left(state, ts)
+        return (state, ()) if truth else _remembering(state, _left(state, ts))
     if not truth:
         return (state if state.pending is None else _without_dwell(state)), ()
     if service.dwell_ms == 0:
-        return _entered(state, ts)
+        return _remembering(state, _entered(state, ts))
     if state.pending is None:
         return msgspec.structs.replace(state, pending=ts), ()
     return state, ()
@@ -111,7 +132,7 @@ def advance(service: Service, state: OnceState, now: Instant) -> tuple[OnceState
     due = deadline(service, state)
     if due is None or due > now:
         return state, ()
-    return _entered(state, due)
+    return _remembering(state, _entered(state, due))
 
 
 def deadline(service: Service, state: OnceState) -> Instant | None:
@@ -119,11 +140,14 @@ def deadline(service: Service, state: OnceState) -> Instant | None:
     if state.pending is None:
         return None
     due = state.pending + service.dwell_ms
-    return None if _is_over(service, due) else due
+    return None if is_over(service, due) else due
 
 
 def follow(service: Service, state: OnceState, mode: Mode, ts: Instant) -> tuple[OnceState, Edge]:
-    """Repeat an edge that another evaluator decided, so that its state is known here too."""
+    """Repeat an edge that another evaluator decided, so that its state is known here too.
+
+    What counts as inside is not known here then; it is taken to be what the edge says.
+    """
     if mode is Mode.ENTER:
         state, (edge,) = _entered(state, ts)
     elif mode is Mode.LEAVE:
@@ -133,12 +157,30 @@ def follow(service: Service, state: OnceState, mode: Mode, ts: Instant) -> tuple
     return state, edge
 
 
+def remember_inside(state: OnceState, inside: bool) -> OnceState:
+    """The same state, from now on with the zone counted like this."""
+    differs = None if inside is state.holds else inside
+    return state if differs is state.inside else msgspec.structs.replace(state, inside=differs)
+
+
+def interrupted(state: OnceState) -> OnceState:
+    """The state to keep when a binding is paused, dropped, handed over or given another condition.
+
+    A dwell that ran on would end in an edge that no event caused under the new condition. And what counted as inside
+    was measured at another boundary, or is no longer followed: what is left of it is the last edge.
+    """
+    if state.pending is None and state.inside is None:
+        return state
+    return msgspec.structs.replace(state, pending=None, inside=None)
+
+
 def is_finished(service: Service, state: OnceState) -> bool:
     """`first` has nothing more to say after its one enter."""
     return service.tos is Tos.FIRST and state.n > 0
 
 
-def _is_over(service: Service, ts: Instant) -> bool:
+def is_over(service: Service, ts: Instant) -> bool:
+    """Whether the subscription has expired by then."""
     return service.expires is not None and ts >= service.expires
 
 
@@ -157,6 +199,12 @@ def _matched(state: OnceState, truth: bool, ts: Instant) -> tuple[OnceState, tup
         return state, ()
     n = state.n + 1
     return OnceState(n=n), (Edge(n, Mode.MATCH, ts),)
+
+
+def _remembering(before: OnceState, stepped: tuple[OnceState, tuple[Edge, ...]]) -> tuple[OnceState, tuple[Edge, ...]]:
+    """An edge says nothing about what counts as inside: other terms may have caused it."""
+    after, edges = stepped
+    return after if before.inside is None else remember_inside(after, before.inside), edges
 
 
 def _without_dwell(state: OnceState) -> OnceState:

@@ -1,13 +1,15 @@
 """Zones as conditions ask about them: by an id, for a point or for a region.
 
 Who evaluates holds the zones: the server by their ids, a device by the handles of its plan. A zone is prepared for
-points at once, because nearly all of them are asked about points, and for regions when the first one comes.
+points at once, because nearly all of them are asked about points, and for regions when the first one comes. So is its
+boundary, for bindings that look closer at it.
 """
 
 from functools import cached_property
 from typing import Protocol
 
 from matcher.planar import PlanarRegion, from_shape
+from zones.boundaries import Boundary, boundary_of
 from zones.covers import prepare
 from zones.shapes import Point, Shape
 
@@ -39,7 +41,12 @@ class Place:
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        self.covers = prepare(shape).covers
+        self._area = prepare(shape)
+        self.covers = self._area.covers
+
+    @cached_property
+    def boundary(self) -> Boundary:
+        return boundary_of(self.shape, self._area)
 
     @cached_property
     def region(self) -> PlanarRegion:

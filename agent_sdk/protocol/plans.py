@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from agent_sdk.protocol.messages import Plan, PlanItem, PlanZone
-from matcher.evaluation import without_dwell
-from matcher.once import Instant, OnceState
+from matcher.once import Instant, OnceState, interrupted
 
 __all__ = ["FullPlan", "applied", "as_full", "difference", "etag", "merged_states"]
 
@@ -107,7 +106,7 @@ def merged_states(message: Plan, old: FullPlan, own: Mapping[str, OnceState]) ->
     for handle, before in old.items.items():
         after = new.items.get(handle)
         if handle in states and (after is None or _differs(before, after)):
-            states[handle] = without_dwell(states[handle])
+            states[handle] = interrupted(states[handle])
     for item in message.items:
         mine = states.get(item.handle)
         if mine is None or mine.n < item.state.n or (mine.n == item.state.n and mine.holds is not item.state.holds):

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select
 
-from matcher.evaluation import without_dwell
-from matcher.once import Instant
+from matcher.once import Instant, interrupted
 from matcher.selector.conditions import zones_in
 from server.pubsub.entries import BindingKey
 from server.pubsub.recording import Recorder
@@ -68,7 +67,7 @@ class Work:
     def end_dwells(self, keys: Iterable[BindingKey]) -> None:
         """Stop waiting, without an edge."""
         for key in list(keys):
-            self.recorder.state(key, without_dwell(self.world.states[key]))
+            self.recorder.state(key, interrupted(self.world.states[key]))
 
     def settle(self) -> None:
         """Work out what the change means for distances, and whose agents have to hear of it."""

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matcher.evaluation import Rule, expire, fold, next_deadline, without_dwell
+from matcher.evaluation import Rule, expire, fold, next_deadline
 from matcher.events import Event
-from matcher.once import Mode, OnceState, Service, Tos
+from matcher.once import Mode, OnceState, Service, Tos, interrupted
 from matcher.selector.tree import And, Compare, CompareOp, InZones, Literal, Name
 from tests.support.places import Covering
 
@@ -79,9 +79,9 @@ def test_unknown_changes_nothing():
 
 
 def test_a_dwell_does_not_survive_a_pause():
-    assert without_dwell(OnceState(n=4, pending=7)) == OnceState(n=4)
+    assert interrupted(OnceState(n=4, pending=7)) == OnceState(n=4)
     kept = OnceState(holds=True, n=3, since=1, visit=3)
-    assert without_dwell(kept) is kept
+    assert interrupted(kept) is kept
 
 
 def test_only_what_changed_comes_back():
