@@ -245,7 +245,8 @@ class Agent:
                 continue
             while not device.may_evaluate(self._now()) and (source.is_patient or device.generation == 0):
                 await self._progress.wait()
-            if device.fix(event, self._now()):
+            now = self._now()
+            if device.fix(event, now) or (self._session is not None and self._session.is_locating(now)):
                 self._wake.set()
             self._busy = False
             taken += 1

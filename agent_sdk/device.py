@@ -64,6 +64,10 @@ class Device:
     def cursor(self) -> int:
         return self._cursor
 
+    @property
+    def last(self) -> Event | None:
+        return self._evaluator.last
+
     def install(self, plan: Plan, lease_until: Instant) -> None:
         after = self._evaluator.with_plan(plan)
         last = after.last if after.is_dwelling else None

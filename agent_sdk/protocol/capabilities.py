@@ -6,11 +6,11 @@ with something it can't decide would be worth nothing to anybody.
 
 from matcher.once import Service, Tos
 from matcher.selector.conditions import leaves
-from matcher.selector.tree import Condition, InZones, Related
+from matcher.selector.tree import Condition, InZones, Near, Related
 
 __all__ = ["CAPABILITIES", "needed_capabilities"]
 
-CAPABILITIES = ("within", "relations", "conditions", "dwell", "every", "first")
+CAPABILITIES = ("within", "relations", "conditions", "dwell", "every", "first", "positions")
 
 
 def needed_capabilities(condition: Condition, service: Service) -> frozenset[str]:
@@ -21,6 +21,8 @@ def needed_capabilities(condition: Condition, service: Service) -> frozenset[str
             needed.add("within")
         elif isinstance(leaf, Related):
             needed.add("relations")
+        elif isinstance(leaf, Near):
+            needed.add("distance")  # which no agent can: it knows where nobody else is
     if not isinstance(condition, InZones | Related):
         needed.add("conditions")
     if service.dwell_s:

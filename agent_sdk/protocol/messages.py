@@ -8,12 +8,12 @@ import msgspec
 
 from matcher.events import Value
 from matcher.once import Instant, Mode, OnceState, Service
-from matcher.selector.tree import Condition
+from matcher.selector.tree import DeviceCondition
 from zones.shapes import Point, Shape
 
 __all__ = [
-    "PROTOCOL", "Ack", "Bye", "FromAgent", "FromServer", "Hello", "Lease", "Notify", "Plan", "PlanItem", "PlanZone",
-    "Refusal", "Renew", "Report", "ReportItem", "Welcome",
+    "PROTOCOL", "Ack", "Bye", "FromAgent", "FromServer", "Hello", "Lease", "Locate", "Notify", "Plan", "PlanItem",
+    "PlanZone", "Position", "Refusal", "Renew", "Report", "ReportItem", "Welcome",
 ]  # fmt: skip
 
 PROTOCOL = 1
@@ -67,7 +67,16 @@ class Renew(_Message, frozen=True, tag="renew"):
     """Asks for a longer lease."""
 
 
-FromAgent = Hello | Report | Renew
+class Position(_Message, frozen=True, tag="position"):
+    """The newest fix, as locate asks for it. It is not acknowledged: one that is lost is followed by another."""
+
+    ts: Instant
+    loc: Point
+    unc: float | None = None
+    pairs: dict[str, Value] = {}
+
+
+FromAgent = Hello | Report | Renew | Position
 
 
 # --- server to agent -------------------------------------------------------------------------------
@@ -96,7 +105,7 @@ class PlanItem(msgspec.Struct, frozen=True, omit_defaults=True):
     """One binding to evaluate. `state` counts where the agent has none, a lower n, or the same n but another holds."""
 
     handle: str
-    condition: Condition
+    condition: DeviceCondition
     service: Service = Service()
     state: OnceState = OnceState()
     precision: str = "exact"
@@ -139,6 +148,15 @@ class Lease(_Message, frozen=True, tag="lease"):
     lease_s: float
 
 
+class Locate(_Message, frozen=True, tag="locate"):
+    """Asks an agent that can (`positions`) for its newest fix: at once, and then every so many seconds; 0 is no more.
+
+    It holds until the next one or until the connection ends, and says nothing about who wants to know.
+    """
+
+    every_s: float
+
+
 class Notify(_Message, frozen=True, tag="notify"):
     """Notifications addressed to the device's own user, in the format of GET /v1/notifications."""
 
@@ -153,4 +171,4 @@ class Bye(_Message, frozen=True, tag="bye"):
     hint: str = ""
 
 
-FromServer = Welcome | Plan | Ack | Lease | Notify | Bye
+FromServer = Welcome | Plan | Ack | Lease | Locate | Notify | Bye

@@ -34,13 +34,16 @@ from agent_sdk.protocol.messages import (
     FromServer,
     Hello,
     Lease,
+    Locate,
     Notify,
     Plan,
+    Position,
     Renew,
     Report,
     ReportItem,
     Welcome,
 )
+from matcher.events import Event
 from matcher.once import Instant
 
 __all__ = [
@@ -165,6 +168,10 @@ class Memory(Protocol):
     @property
     def cursor(self) -> int: ...
 
+    @property
+    def last(self) -> Event | None:
+        """The newest fix, if it is known."""
+
     def install(self, plan: Plan, lease_until: Instant) -> None:
         """Take over a plan; raises `PlanUnusable` and changes nothing if it can't be evaluated."""
 
@@ -208,6 +215,9 @@ class AgentSession:
         self._awaits_plan = False  # the hello's answer is a plan that has not come yet
         self._renew_at: Instant | None = None
         self._lease_until: Instant = 0
+        self._locate_ms = 0  # how often the server wants the newest fix, while it does
+        self._locate_at: Instant | None = None
+        self._located: Instant | None = None  # the fix it has
 
     @property
     def closed(self) -> bool:
@@ -231,6 +241,10 @@ class AgentSession:
         if self.welcome is None:
             return []
         frames = self._reports(self.welcome)
+        fix = self._fix_to_send()
+        if fix is not None and self.is_locating(now):
+            frames.append(self._position(fix, self.welcome.max_frame_bytes))
+            self._located, self._locate_at = fix.ts, now + self._locate_ms
         if self._renew_at is not None and now >= self._renew_at:
             self._renew_at = None
             self._asked = now
@@ -246,7 +260,13 @@ class AgentSession:
             dues.append(now)
         if self._renew_at is not None:
             dues.append(self._renew_at)
+        if self._locate_at is not None and self._fix_to_send() is not None:
+            dues.append(self._locate_at)
         return max(0, min(dues) - now) / 1000 if dues else None
+
+    def is_locating(self, now: Instant) -> bool:
+        """Whether the server waits for the next fix."""
+        return self._locate_at is not None and now >= self._locate_at
 
     def receive(self, frame: Frame, now: Instant) -> None:
         """Handle one frame of the server's."""
@@ -266,6 +286,8 @@ class AgentSession:
             self._acknowledged(message)
         elif isinstance(message, Lease):
             self._leased(message.lease_s, self._answered(now))
+        elif isinstance(message, Locate):
+            self._locate(message, now)
         elif isinstance(message, Notify):
             self.notifications.extend(message.notifications)
 
@@ -319,6 +341,26 @@ class AgentSession:
         self._lease_until = granted + round(lease_s * 1000)
         self._memory.extend(self._lease_until)
         self._renew_at = granted + round(lease_s * 500)
+
+    def _locate(self, locate: Locate, now: Instant) -> None:
+        if locate.every_s < 0:
+            raise ProtocolViolation("A position every negative number of seconds was asked for.")
+        self._locate_ms = round(locate.every_s * 1000)
+        self._locate_at = now if locate.every_s else None
+
+    def _fix_to_send(self) -> Event | None:
+        fix = self._memory.last if self._locate_at is not None else None
+        if fix is None or fix.loc is None:
+            return None
+        return fix if self._located is None or fix.ts > self._located else None
+
+    def _position(self, fix: Event, max_bytes: int) -> Frame:
+        assert fix.loc is not None
+        frame = self.codec.encode(Position(fix.ts, fix.loc, fix.unc, fix.pairs))
+        if self.codec.size(frame) > max_bytes:
+            frame = self.codec.encode(Position(fix.ts, fix.loc, fix.unc))
+        self.counts.add_sent("position", self.codec.size(frame))
+        return frame
 
     def _answered(self, now: Instant) -> Instant:
         """When the lease that just came began: not later than the question for it went out."""

@@ -22,13 +22,16 @@ from agent_sdk.protocol.messages import (
     FromServer,
     Hello,
     Lease,
+    Locate,
     Notify,
+    Position,
     Report,
     Welcome,
 )
 from agent_sdk.protocol.plans import FullPlan, as_full, difference, etag
 from agent_sdk.protocol.session import CLOSE_REPLACED, CLOSE_REVOKED, ServerSession
 from server.controller.enrolment import AgentIdentity
+from server.controller.positions import take_position
 from server.controller.reports import take_reports
 from server.controller.sessions import greet, plan_for, renew
 from server.delivery.following import follow_notifications
@@ -97,6 +100,7 @@ class _LiveSession:
         self._socket = socket
         self._lock = asyncio.Lock()  # of `_held` and of the order in which plans are sent
         self._held: FullPlan | None = None
+        self._locate_every_s = 0.0  # as it was told
         self._closed = False
 
     async def run(self) -> None:
@@ -113,6 +117,8 @@ class _LiveSession:
                 message = await self._receive()
                 if isinstance(message, Report):
                     await self._take(message)
+                elif isinstance(message, Position):
+                    await self._node.run(take_position, self.agent, message)
                 else:
                     await self._renew()
         except ProtocolViolation as error:
@@ -141,6 +147,7 @@ class _LiveSession:
             if change is not None:
                 self._held = assignment.plan
                 await self._send(change)
+            await self._locate(assignment.locate_every_s)
 
     async def end(self, close_code: int, code: str, sentence: str, hint: str = "") -> None:
         if self._closed:
@@ -174,7 +181,13 @@ class _LiveSession:
             )
             if (hello.generation, hello.etag) != (plan.generation, tag):
                 await self._send(as_full(plan, lease_s=settings.lease_s, newest=assignment.newest))
+            await self._locate(assignment.locate_every_s)
         return True
+
+    async def _locate(self, every_s: float) -> None:
+        if every_s != self._locate_every_s:
+            self._locate_every_s = every_s
+            await self._send(Locate(every_s))
 
     async def _take(self, message: Report) -> None:
         taken = await self._node.run(take_reports, self.agent, message.reports)

@@ -4,12 +4,17 @@ A device sees handles, geometry and conditions. Geometry goes to a device only i
 own, or its owner said `on_devices`; a binding that needs other geometry is not in the plan.
 """
 
+from typing import cast
+
+import msgspec
+
 from agent_sdk.protocol.capabilities import needed_capabilities
 from agent_sdk.protocol.messages import PlanItem, PlanZone
 from agent_sdk.protocol.plans import FullPlan
 from matcher.evaluation import Rule
-from matcher.once import OnceState, is_finished
+from matcher.once import OnceState, Service, is_finished
 from matcher.selector.conditions import rename_zones, zones_in
+from matcher.selector.tree import DeviceCondition
 from server.pubsub.entries import BindingKey, ObjectEntry
 from server.pubsub.identifiers import binding_handle, zone_handle
 from server.pubsub.world import World
@@ -17,6 +22,7 @@ from server.pubsub.world import World
 __all__ = ["binding_of", "build_plan", "obstacle"]
 
 _START = OnceState()
+_ANY = Service()
 
 
 def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
@@ -34,8 +40,8 @@ def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
         handle = binding_handle(world.secret, entry.generation, rule.key)
         items[handle] = PlanItem(
             handle=handle,
-            condition=rename_zones(rule.condition, names),
-            service=rule.service,
+            condition=cast("DeviceCondition", rename_zones(rule.condition, names)),  # see `Rulebook`
+            service=msgspec.structs.replace(rule.service, stale_s=_ANY.stale_s),  # nothing to a device
             state=state,
             precision=str(rule.precision),
         )

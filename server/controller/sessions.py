@@ -13,6 +13,7 @@ from agent_sdk.protocol.plans import FullPlan
 from matcher.once import Instant
 from server.controller.enrolment import AgentIdentity
 from server.controller.plans import build_plan
+from server.controller.positions import locate_every_s
 from server.pubsub.work import Work
 from server.store import models
 
@@ -23,12 +24,14 @@ __all__ = ["Assignment", "greet", "plan_for", "renew"]
 class Assignment:
     """What an agent is to evaluate and until when; `newest` is the newest event the server has of its object.
 
-    `lease_until` is 0 if the lease has ended and the server has taken over.
+    `lease_until` is 0 if the lease has ended and the server has taken over. `locate_every_s` is how often it has to say
+    where it is, 0 for never.
     """
 
     plan: FullPlan
     newest: Instant | None
     lease_until: Instant
+    locate_every_s: float
 
 
 def greet(work: Work, agent: AgentIdentity, hello: Hello) -> Assignment | None:
@@ -43,7 +46,9 @@ def greet(work: Work, agent: AgentIdentity, hello: Hello) -> Assignment | None:
         assignment = plan_for(work, agent)
         # The plan has the dwells that were running. How they go on only the device sees: it reports no edge for one
         # that ended outside, so none of them may run on here until the next handover.
-        work.end_dwells(key for key in work.world.dwelling if key.object_id == entry.id)
+        # Those that depend on others are the server's all the time.
+        nearby = work.world.nearby
+        work.end_dwells(key for key in work.world.dwelling if key.object_id == entry.id and nearby.tie(key) is None)
         return assignment
     return plan_for(work, agent)
 
@@ -52,7 +57,9 @@ def plan_for(work: Work, agent: AgentIdentity) -> Assignment | None:
     if not _is_current(work, agent):
         return None
     entry = work.world.objects[agent.object_id]
-    return Assignment(build_plan(work.world, entry), entry.newest, work.world.agents[agent.object_id].lease_until)
+    holding = work.world.agents[agent.object_id]
+    plan = build_plan(work.world, entry)
+    return Assignment(plan, entry.newest, holding.lease_until, locate_every_s(work, holding))
 
 
 def renew(work: Work, agent: AgentIdentity) -> bool:

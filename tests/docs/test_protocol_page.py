@@ -19,7 +19,7 @@ from matcher.event_format import MAX_PAIRS, MAX_TEXT_BYTES
 from matcher.events import RESERVED_NAMES, Value
 from matcher.instants import LAST_INSTANT
 from matcher.once import OnceState, Service
-from matcher.selector.tree import Condition, Operand, Time
+from matcher.selector.tree import DeviceCondition, Operand, Time
 from server.api.agents import EnrolBody, InviteBody
 from server.settings import Settings
 from tests.support.error_reference import error_classes
@@ -30,7 +30,7 @@ _PAGE = (_ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
 _PARTS = {"plan item": PlanItem, "plan zone": PlanZone, "service": Service, "state": OnceState,
           "report item": ReportItem, "refusal": Refusal}  # fmt: skip
 _MESSAGES = {kind.__struct_config__.tag: kind for kind in (*get_args(FromAgent), *get_args(FromServer))}
-_TYPES = {"condition": Condition, "shape": Shape}
+_TYPES = {"condition": DeviceCondition, "shape": Shape}
 
 
 def _section(title: str) -> str:
@@ -124,7 +124,7 @@ def _own_fields(kinds: tuple[type, ...]) -> dict[str, list[str]]:
 
 def test_each_condition_node_and_operand_is_in_its_table_with_its_fields():
     rows = _tables(_section("Conditions"))["`t`"]
-    expected = _own_fields((*get_args(Condition), *get_args(Operand), Time))
+    expected = _own_fields((*get_args(DeviceCondition), *get_args(Operand), Time))
     written = {
         name: [field for field in found if field in expected.get(name, ())] for name, found in _nodes_of(rows).items()
     }
@@ -270,7 +270,7 @@ def test_each_message_node_and_shape_has_an_example():
     frames = [json.loads(text) for who in ("agent", "server") for text in _examples(f"json {who}")]
     assert {frame["t"] for frame in frames} == set(_MESSAGES)
     conditions = [json.loads(text) for text in _examples("json condition")]
-    expected = _own_fields((*get_args(Condition), *get_args(Operand), Time)).keys()
+    expected = _own_fields((*get_args(DeviceCondition), *get_args(Operand), Time)).keys()
     assert set(_tags(conditions, "t")) == expected
     assert (
         set(_tags([json.loads(text) for text in _examples("json shape")], "type"))

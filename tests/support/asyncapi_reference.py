@@ -15,7 +15,7 @@ import msgspec
 from agent_sdk.protocol.codec import SUBPROTOCOLS
 from agent_sdk.protocol.messages import PROTOCOL, FromAgent, FromServer
 from matcher.once import Mode
-from matcher.selector.tree import And, Condition, Not, Or
+from matcher.selector.tree import And, DeviceCondition, Not, Or
 from tests.support.sources import ROOT
 
 __all__ = ["REFERENCE", "document", "reference_text"]
@@ -138,11 +138,11 @@ def _bearer(description: str) -> dict[str, Any]:
 def _schemas(messages: tuple[type, ...]) -> dict[str, Any]:
     """Those of the messages and of all they hold, by name."""
     _, found = msgspec.json.schema_components(
-        (*messages, Condition), schema_hook=_hook, ref_template=_SCHEMAS + "{name}"
+        (*messages, DeviceCondition), schema_hook=_hook, ref_template=_SCHEMAS + "{name}"
     )
     found["Condition"] = {
         "description": "A tree that is TRUE, FALSE or UNKNOWN for a fix.",
-        "anyOf": [{"$ref": _SCHEMAS + kind.__name__} for kind in get_args(Condition)],
+        "anyOf": [{"$ref": _SCHEMAS + kind.__name__} for kind in get_args(DeviceCondition)],
     }
     # In the code these hold selectors as well; what travels has only conditions in it.
     found[Not.__name__]["properties"]["item"] = {"$ref": _SCHEMAS + "Condition"}
@@ -173,6 +173,7 @@ def _notification() -> dict[str, Any]:
             "subscription": {"type": "string"},
             "mode": {"enum": sorted(Mode)},
             "target": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "target_loc": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
             "oid": {"type": "string"},
             "ts": {"type": "string", "format": "date-time"},
             "loc": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
