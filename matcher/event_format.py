@@ -62,7 +62,7 @@ def parse_event(obj: object, *, default_oid: str | None = None, locate: Callable
 
     `locate` gives the place of a `loc` that is a text, or refuses it. Without it every text is refused.
     """
-    if not isinstance(obj, Mapping):
+    if type(obj) is not dict and not isinstance(obj, Mapping):  # the first is enough nearly always, and quick
         raise EventInvalid(
             "An event is a JSON object.", hint='For example {"ts": 1795000000000, "loc": [116.37, 39.91]}.'
         )

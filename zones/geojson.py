@@ -81,6 +81,10 @@ def shape_to_geojson(shape: Shape) -> dict[str, Any]:
 
 def point_from_geojson(obj: object) -> Point:
     """A point from `[lon, lat]` or a GeoJSON Point."""
+    if type(obj) is list and len(obj) == 2:  # of every fix, so the usual case goes ahead
+        lon, lat = obj
+        if type(lon) is float and type(lat) is float and -180 <= lon <= 180 and -90 <= lat <= 90:
+            return lon, lat
     if isinstance(obj, Mapping):
         if obj.get("type") != "Point":
             raise GeoJsonInvalid(

@@ -9,6 +9,7 @@ instead of being taken out: the name that is stored is the name that was sent.
 """
 
 import unicodedata
+from functools import lru_cache
 
 import msgspec
 
@@ -59,6 +60,7 @@ def parse_zone_name(text: str) -> ZoneName:
     return ZoneName(check_owner_name(owner), check_local_name(local))
 
 
+@lru_cache(maxsize=1 << 16)
 def fold(text: str) -> str:
     """The form under which names are compared and kept unique: NFKC and case folding, nothing taken out."""
     # Either step can undo what the other promises, so they are repeated until nothing changes. It takes two

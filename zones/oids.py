@@ -5,6 +5,7 @@ the same folded form. The name behind the slash is free of zones' dots rule: `ac
 """
 
 import unicodedata
+from functools import lru_cache
 
 import msgspec
 
@@ -24,6 +25,7 @@ class Oid(msgspec.Struct, frozen=True):
         return self.owner if self.name is None else f"{self.owner}/{self.name}"
 
 
+@lru_cache(maxsize=1 << 16)
 def parse_oid(text: str) -> Oid:
     """Split at the slash, if there is one, and check both sides."""
     owner, slash, name = text.partition("/")

@@ -4,12 +4,10 @@ Collected while events are folded and written with a few statements at the end, 
 whose subscriber is not allowed to know of it advances the state and leaves no notification and no offset.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, select
 
 from matcher.event_format import format_event, format_instant
 from matcher.events import Event
@@ -20,6 +18,7 @@ from server.pubsub.identifiers import message_id, notification_id
 from server.pubsub.nearby import Need
 from server.pubsub.world import World
 from server.store.models import Binding, Notification, Object, User
+from server.store.repeated import Repeated, run_many
 from zones.shapes import Point
 
 __all__ = ["Recorder"]
@@ -32,7 +31,7 @@ class Recorder:
         self._world = world
         self._now = now
         self._states: dict[BindingKey, OnceState] = {}
-        self._notifications: list[dict[str, object]] = []
+        self._notifications: list[tuple[object, ...]] = []
         self._message_ids: set[str] = set()
         self._objects: dict[int, ObjectEntry] = {}
         self.dwells_changed = False
@@ -120,31 +119,28 @@ class Recorder:
         body["target"] = self._target_name(subscription, target)
         (owner_id, operation), *more = needs
         self._notifications.append(
-            {
-                "subscriber_id": subscriber_id,
-                "offset": offset,
-                "id": identifier,
-                "owner_id": owner_id,
-                "operation": str(operation),
-                "needs": msgspec.json.encode(more).decode() if more else None,
-                "ts": ts,
-                "body": msgspec.json.encode(body).decode(),
-                "recorded": self._now,
-            }
+            (
+                subscriber_id,
+                offset,
+                identifier,
+                owner_id,
+                str(operation),
+                _encode(more).decode() if more else None,
+                ts,
+                _encode(body).decode(),
+                self._now,
+            )
         )
 
     def flush(self, conn: Connection) -> None:
         if self._states:
-            _upsert_states(conn, self._states.items())
+            run_many(conn, _UPSERT_STATE, [_state_row(key, state) for key, state in self._states.items()])
         if self._notifications:
-            conn.execute(insert(Notification), self._notifications)
-            for subscriber_id in self.subscribers:
-                last_offset = self._world.offsets[subscriber_id]
-                conn.execute(update(User).where(User.id == subscriber_id).values(last_offset=last_offset))
-        for entry in self._objects.values():
-            last = None if entry.last is None else msgspec.json.encode(entry.last).decode()
-            values = {"newest": entry.newest, "last_event": last, "generation": entry.generation}
-            conn.execute(update(Object).where(Object.id == entry.id).values(**values))
+            run_many(conn, _INSERT_NOTIFICATION, self._notifications)
+            offsets = self._world.offsets
+            run_many(conn, _UPDATE_OFFSET, [(offsets[user_id], user_id) for user_id in self.subscribers])
+        if self._objects:
+            run_many(conn, _UPDATE_OBJECT, [_object_row(entry) for entry in self._objects.values()])
 
     def _target_name(self, subscription: SubscriptionEntry, target: str) -> str | None:
         if not target:
@@ -155,20 +151,19 @@ class Recorder:
         return format_zone_ref(subscription.inline[target]) if entry is None else str(entry.zone.name)
 
 
-def _upsert_states(conn: Connection, states: Iterable[tuple[BindingKey, OnceState]]) -> None:
-    rows = [
-        {
-            "subscription_id": key.subscription_id,
-            "object_id": key.object_id,
-            "target": key.target,
-            "state": msgspec.json.encode(state).decode(),
-        }
-        for key, state in states
-    ]
-    upsert = sqlite.insert(Binding) if conn.dialect.name == "sqlite" else postgresql.insert(Binding)
-    conn.execute(
-        upsert.on_conflict_do_update(
-            index_elements=["subscription_id", "object_id", "target"], set_={"state": upsert.excluded.state}
-        ),
-        rows,
-    )
+def _state_row(key: BindingKey, state: OnceState) -> tuple[object, ...]:
+    return key.subscription_id, key.object_id, key.target, _encode(state).decode()
+
+
+def _object_row(entry: ObjectEntry) -> tuple[object, ...]:
+    last = None if entry.last is None else _encode(entry.last).decode()
+    return entry.newest, last, entry.generation, entry.id
+
+
+_encode = msgspec.json.Encoder().encode
+_UPSERT_STATE = Repeated.upsert(Binding, "subscription_id", "object_id", "target", values=("state",))
+_INSERT_NOTIFICATION = Repeated.insert(
+    Notification, "subscriber_id", "offset", "id", "owner_id", "operation", "needs", "ts", "body", "recorded"
+)
+_UPDATE_OFFSET = Repeated.update(User, "last_offset")
+_UPDATE_OBJECT = Repeated.update(Object, "newest", "last_event", "generation")
