@@ -9,7 +9,7 @@ from sqlalchemy import text
 from starlette.responses import Response
 
 from matcher.geocoding import Geocoder
-from server.api import agents, events, notifications, privacy, subscriptions, zones
+from server.api import agents, delegations, events, notifications, privacy, subscriptions, zones
 from server.api.access import TheNode
 from server.api.bodies import answer
 from server.api.problems import DESCRIBED, install
@@ -46,7 +46,7 @@ def create_app(settings: Settings, *, geocoder: Geocoder | None = None) -> FastA
     )
     app.state.geocoder = geocoder
     install(app)
-    for module in (zones, subscriptions, events, notifications, agents, privacy):
+    for module in (zones, subscriptions, events, notifications, agents, privacy, delegations):
         app.include_router(module.router)
 
     @app.get("/healthz", tags=["health"], summary="The process is alive")

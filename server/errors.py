@@ -4,7 +4,8 @@ CallerError
 ├── Unauthenticated, AgentUnauthenticated, TokenInvalid     who are you
 ├── Forbidden                                               what an administrator may and you may not
 ├── NotFound                                                not there, or not for you: nobody can tell which
-│   └── ZoneNotFound, ObjectNotFound, SubscriptionNotFound, UserNotFound, GrantNotFound, AgentNotFound
+│   └── ZoneNotFound, ObjectNotFound, SubscriptionNotFound, UserNotFound, GrantNotFound, AgentNotFound,
+│       DelegationNotFound
 ├── ObjectHasAgent, ZoneExists, VersionMismatch             not now
 └── BodyInvalid, BodyTooLarge, BatchTooLarge, OptionInvalid, CursorInvalid, TimestampAhead
 """
@@ -18,6 +19,7 @@ __all__ = [
     "BodyInvalid",
     "BodyTooLarge",
     "CursorInvalid",
+    "DelegationNotFound",
     "Forbidden",
     "GrantNotFound",
     "NotFound",
@@ -79,6 +81,10 @@ class GrantNotFound(NotFound):
 
 class AgentNotFound(NotFound):
     code = "agent_not_found"
+
+
+class DelegationNotFound(NotFound):
+    code = "delegation_not_found"
 
 
 class ObjectHasAgent(CallerError):

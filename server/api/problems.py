@@ -33,6 +33,7 @@ _STATUS = {
     "user_not_found": 404,
     "grant_not_found": 404,
     "agent_not_found": 404,
+    "delegation_not_found": 404,
     "object_has_agent": 409,
     "zone_exists": 409,
     "version_mismatch": 412,

@@ -35,6 +35,7 @@ COMMANDS = {
     "keys": Command("server.cli.keys", "make, list and revoke API keys"),
     "zones": Command("server.cli.zones", "import, export and list zones"),
     "grants": Command("server.cli.grants", "say who may know about your objects"),
+    "delegations": Command("server.cli.delegations", "say who may publish for your objects"),
     "subscriptions": Command("server.cli.subscriptions", "put, list, explain and delete subscriptions"),
     "publish": Command("server.cli.publish", "say where an object is that has no agent"),
     "notifications": Command("server.cli.notifications", "print your notifications, or follow them"),

@@ -8,15 +8,16 @@ from sqlalchemy import Connection, Row, select
 from matcher.events import Event
 from matcher.once import OnceState, Service
 from matcher.selector.parser import parse_selector
+from privacy.delegations import Delegation
 from privacy.policies import Grant, Operation
 from server.pubsub.entries import AgentEntry, BindingKey, ObjectEntry, SubscriptionEntry
 from server.pubsub.world import World
 from server.store import models
-from zones.names import SYSTEM
+from zones.names import SYSTEM, fold
 from zones.shapes import Shape
 from zones.zone import Zone
 
-__all__ = ["grant_from_row", "load_world", "zone_from_row"]
+__all__ = ["delegation_from_row", "grant_from_row", "load_world", "zone_from_row"]
 
 
 def load_world(conn: Connection) -> World:
@@ -32,6 +33,8 @@ def load_world(conn: Connection) -> World:
         world.put_object(ObjectEntry(row.id, row.oid, row.owner_id, row.newest, last, row.generation))
     for row in conn.execute(select(models.Grant.__table__)):
         world.put_grant(grant_from_row(row))
+    for row in conn.execute(select(models.Delegation.__table__)):
+        world.delegations[row.owner_id, row.provider_id] = delegation_from_row(row)
     columns = [column for column in models.Zone.__table__.columns if column.name != "outline"]
     for row in conn.execute(select(*columns)):
         world.put_zone(zone_from_row(row, world.users[row.owner_id]), row.owner_id)
@@ -69,6 +72,11 @@ def zone_from_row(row: Row[Any], owner: str) -> Zone:
         tags=tuple(msgspec.json.decode(row.tags, type=list[str])),
         on_devices=row.on_devices,
     )
+
+
+def delegation_from_row(row: Row[Any]) -> Delegation:
+    oids = None if row.oids is None else frozenset(map(fold, msgspec.json.decode(row.oids, type=list[str])))
+    return Delegation(row.owner_id, row.provider_id, oids)
 
 
 def grant_from_row(row: Row[Any]) -> Grant:

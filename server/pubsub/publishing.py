@@ -17,6 +17,7 @@ from matcher.events import Event
 from matcher.once import Instant, Mode, OnceState, Tos, deadline
 from matcher.selector.truth import truth
 from server.errors import ObjectHasAgent, ObjectNotFound, TimestampAhead
+from server.pubsub.delegations import is_published_by, owner_of
 from server.pubsub.entries import BindingKey, ObjectEntry
 from server.pubsub.work import Work
 from server.store import models
@@ -42,7 +43,9 @@ def publish(work: Work, account: Account, events: Sequence[Event]) -> Published:
         if not event.oid:
             _tell_message(work, account, event)
             continue
-        entry = object_for_owner(work, account, event.oid)
+        entry = _object_of(work, account, event.oid)
+        if entry.owner_id != account.user_id:
+            event = msgspec.structs.replace(event, lpid=account.name)
         if entry.newest is not None and event.ts <= entry.newest:
             late += 1
         else:
@@ -79,13 +82,22 @@ def next_deadline(work: Work) -> Instant | None:
 
 def object_for_owner(work: Work, account: Account, oid: str) -> ObjectEntry:
     """The caller's own object, made when it is spoken of for the first time."""
-    _check_owner(account, oid)
+    if fold_name(parse_oid(oid).owner) != fold_name(account.name):
+        raise _not_found(account, oid)
+    return _object_of(work, account, oid)
+
+
+def _object_of(work: Work, account: Account, oid: str) -> ObjectEntry:
+    """The object that the caller may publish for, made when it is spoken of for the first time."""
     entry = work.world.object(oid)
     if entry is None:
+        owner_id = owner_of(work, account, oid)
+        if owner_id is None:
+            raise _not_found(account, oid)
         work.user_id(account.name)
-        row = insert(models.Object).values(oid=oid, folded=fold_name(oid), owner_id=account.user_id, generation=0)
+        row = insert(models.Object).values(oid=oid, folded=fold_name(oid), owner_id=owner_id, generation=0)
         object_id = work.conn.execute(row.returning(models.Object.id)).scalar_one()
-        entry = ObjectEntry(object_id, oid, account.user_id, None, None, 0)
+        entry = ObjectEntry(object_id, oid, owner_id, None, None, 0)
         work.world.put_object(entry)
     return entry
 
@@ -102,8 +114,13 @@ def _check(work: Work, account: Account, event: Event) -> None:
     refuse_future(event.ts, work.now, work.settings.clock_ahead_s)
     if not event.oid:
         return
-    _check_owner(account, event.oid)
     entry = work.world.object(event.oid)
+    if entry is None:
+        is_allowed = owner_of(work, account, event.oid) is not None
+    else:
+        is_allowed = is_published_by(work, account, entry.owner_id, event.oid)
+    if not is_allowed:
+        raise _not_found(account, event.oid)
     if entry is not None and work.world.agent_holding(entry.id, work.now) is not None:
         raise ObjectHasAgent(
             f"The object '{event.oid}' has an agent, which evaluates its position itself.",
@@ -112,13 +129,12 @@ def _check(work: Work, account: Account, event: Event) -> None:
         )
 
 
-def _check_owner(account: Account, oid: str) -> None:
-    if fold_name(parse_oid(oid).owner) != fold_name(account.name):
-        raise ObjectNotFound(
-            f"There is no object '{oid}' that you may publish for.",
-            hint=f"Your objects are '{account.name}' and '{account.name}/...'.",
-            oid=oid,
-        )
+def _not_found(account: Account, oid: str) -> ObjectNotFound:
+    return ObjectNotFound(
+        f"There is no object '{oid}' that you may publish for.",
+        hint=f"Your objects are '{account.name}' and '{account.name}/...'; others can delegate theirs to you.",
+        oid=oid,
+    )
 
 
 def _take_over(work: Work, entry: ObjectEntry) -> None:

@@ -10,6 +10,7 @@ from matcher.once import Instant, OnceState
 from matcher.places import Place
 from matcher.planar import PlanarRegion
 from privacy.decisions import decide
+from privacy.delegations import Delegation
 from privacy.policies import Grant, Operation, Request
 from server.pubsub.entries import AgentEntry, BindingKey, ObjectEntry, SubscriptionEntry, ZoneEntry
 from server.pubsub.rules import Rulebook
@@ -33,6 +34,7 @@ class World:
         self.subscriptions: dict[int, SubscriptionEntry] = {}
         self.agents: dict[int, AgentEntry] = {}
         self.grants: dict[int, dict[int, Grant]] = {}
+        self.delegations: dict[tuple[int, int], Delegation] = {}  # by owner and provider
         self.states: dict[BindingKey, OnceState] = {}
         self.dwelling: set[BindingKey] = set()  # those of them in which a dwell is running
         self._user_ids: dict[str, int] = {}

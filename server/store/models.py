@@ -22,8 +22,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from server.store.geometry import GeometryColumn
 
 __all__ = [
-    "Agent", "Base", "Binding", "DeadReport", "Grant", "Key", "Notification", "Object", "Secret", "Subscription",
-    "User", "Zone",
+    "Agent", "Base", "Binding", "DeadReport", "Delegation", "Grant", "Key", "Notification", "Object", "Secret",
+    "Subscription", "User", "Zone",
 ]  # fmt: skip
 
 _ACTIVE = text("status = 'active'")
@@ -135,6 +135,18 @@ class Grant(Base):
     owner_id: Mapped[int] = mapped_column(ForeignKey("users.id"))
     who_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
     operations: Mapped[str] = mapped_column(Text)  # JSON list
+    created: Mapped[int] = mapped_column(BigInteger)
+
+
+class Delegation(Base):
+    """A location provider may publish for objects of the owner."""
+
+    __tablename__ = "delegations"
+    owner_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("users.id"), primary_key=True, autoincrement=False)
+    provider_id: Mapped[int] = mapped_column(
+        BigInteger, ForeignKey("users.id"), primary_key=True, autoincrement=False, index=True
+    )
+    oids: Mapped[str | None] = mapped_column(Text)  # JSON list; NULL for all
     created: Mapped[int] = mapped_column(BigInteger)
 
 
