@@ -96,6 +96,7 @@ class Node:
     ) -> T:
         work = Work(tx, self.world, self.settings, self.clock())
         result = command(work, *args, **kwargs)
+        work.settle()
         work.recorder.flush(tx.conn)
         tx.after_commit(lambda: self._committed(work))
         return result
@@ -104,7 +105,7 @@ class Node:
         self.metrics.recorded(work.recorder.recorded)
         if self._loop is None:
             return
-        if not self._is_warming and len(self.world.rulebook.candidates):
+        if not self._is_warming and self.world.rulebook.wants_engine:
             self._is_warming = True
             self._loop.call_soon_threadsafe(self._begin, self._warm_up())
         if not self._is_merging and self.world.rulebook.candidates.is_merge_due:
@@ -158,8 +159,10 @@ class Node:
     def start_engine(self) -> None:
         """Match with the compiled engine from now on; in the writer's thread."""
         from matcher.engine import Engine  # numba is heavy, and not every server needs it
+        from matcher.zone_index import ZoneIndex
 
         self.world.rulebook.candidates.start(Engine())
+        self.world.rulebook.fences.start(ZoneIndex)
         self.is_warm = True
         self.metrics.engine_warm.set(1)
 

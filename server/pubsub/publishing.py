@@ -19,6 +19,8 @@ from matcher.selector.truth import truth
 from server.errors import ObjectHasAgent, ObjectNotFound, TimestampAhead
 from server.pubsub.delegations import is_published_by, owner_of
 from server.pubsub.entries import BindingKey, ObjectEntry
+from server.pubsub.fences import Here
+from server.pubsub.meeting import expire_nearby, fold_nearby
 from server.pubsub.work import Work
 from server.store import models
 from server.store.accounts import Account
@@ -35,22 +37,23 @@ class Published(msgspec.Struct, frozen=True):
 
 def publish(work: Work, account: Account, events: Sequence[Event]) -> Published:
     """Check all events, then fold them one by one in the order they came."""
-    for event in events:
-        _check(work, account, event)
+    entries = [_checked(work, account, event) for event in events]
     late = 0
     work.tx.touch()
-    for event in events:
+    places = work.world.rulebook.fences.zones_of_all(events)
+    for event, entry, zones in zip(events, entries, places, strict=True):
         if not event.oid:
             _tell_message(work, account, event)
             continue
-        entry = _object_of(work, account, event.oid)
+        if entry is None:
+            entry = _object(work, account, event.oid)
         if entry.owner_id != account.user_id:
             event = msgspec.structs.replace(event, lpid=account.name)
         if entry.newest is not None and event.ts <= entry.newest:
             late += 1
         else:
             _take_over(work, entry)
-            _fold(work, entry, event)
+            _fold(work, entry, event, zones)
     return Published(len(events) - late, late)
 
 
@@ -68,6 +71,7 @@ def expire_dwells(work: Work) -> None:
             # An event from before an edge that has been told would make a leave older than its enter.
             entry.newest = max(entry.newest or 0, folded.edges[-1].edge.ts)
             work.recorder.object_changed(entry)
+    expire_nearby(work)
 
 
 def next_deadline(work: Work) -> Instant | None:
@@ -75,7 +79,7 @@ def next_deadline(work: Work) -> Instant | None:
     dues = (
         deadline(work.world.subscriptions[key.subscription_id].service, work.world.states[key])
         for key in work.world.dwelling
-        if work.world.agent_holding(key.object_id, work.now) is None
+        if work.world.agent_holding(key.object_id, work.now) is None or work.world.nearby.tie(key) is not None
     )
     return min((due for due in dues if due is not None), default=None)
 
@@ -84,10 +88,10 @@ def object_for_owner(work: Work, account: Account, oid: str) -> ObjectEntry:
     """The caller's own object, made when it is spoken of for the first time."""
     if fold_name(parse_oid(oid).owner) != fold_name(account.name):
         raise _not_found(account, oid)
-    return _object_of(work, account, oid)
+    return _object(work, account, oid)
 
 
-def _object_of(work: Work, account: Account, oid: str) -> ObjectEntry:
+def _object(work: Work, account: Account, oid: str) -> ObjectEntry:
     """The object that the caller may publish for, made when it is spoken of for the first time."""
     entry = work.world.object(oid)
     if entry is None:
@@ -110,10 +114,11 @@ def refuse_future(ts: Instant, now: Instant, clock_ahead_s: float) -> None:
         )
 
 
-def _check(work: Work, account: Account, event: Event) -> None:
+def _checked(work: Work, account: Account, event: Event) -> ObjectEntry | None:
+    """The object of an event that may be published, if it has one that the server knows."""
     refuse_future(event.ts, work.now, work.settings.clock_ahead_s)
     if not event.oid:
-        return
+        return None
     entry = work.world.object(event.oid)
     if entry is None:
         is_allowed = owner_of(work, account, event.oid) is not None
@@ -127,6 +132,7 @@ def _check(work: Work, account: Account, event: Event) -> None:
             hint="Send fixes to the agent, or revoke it first: DELETE /v1/agents/{id}.",
             oid=event.oid,
         )
+    return entry
 
 
 def _not_found(account: Account, oid: str) -> ObjectNotFound:
@@ -143,6 +149,7 @@ def _take_over(work: Work, entry: ObjectEntry) -> None:
     if agent is not None and agent.lease_until != 0:
         agent.lease_until = 0
         entry.generation += 1
+        work.forget_last(entry)
         work.conn.execute(update(models.Agent).where(models.Agent.id == agent.id).values(lease_until=0))
 
 
@@ -157,11 +164,14 @@ def _tell_message(work: Work, account: Account, event: Event) -> None:
         work.recorder.message(subscription, bound.target, account.user_id, mode, event, work.conn)
 
 
-def _fold(work: Work, entry: ObjectEntry, event: Event) -> None:
-    rules = work.world.rulebook.rules_at(entry.id, event)
-    _record(work, fold(rules, _states(work, rules), entry.last, event, work.world))
+def _fold(work: Work, entry: ObjectEntry, event: Event, zones: frozenset[str]) -> None:
+    rules = work.world.rulebook.rules_at(entry.id, event, zones)
+    if rules:
+        places = Here(work.world, event, zones)
+        _record(work, fold(rules, _states(work, rules), entry.last, event, places))
     entry.newest, entry.last = event.ts, event
     work.recorder.object_changed(entry)
+    fold_nearby(work, entry, event)
 
 
 def _states(work: Work, rules: Sequence[Rule[BindingKey]]) -> dict[BindingKey, OnceState]:

@@ -13,7 +13,9 @@ from privacy.decisions import decide
 from privacy.delegations import Delegation
 from privacy.policies import Grant, Operation, Request
 from server.pubsub.entries import AgentEntry, BindingKey, ObjectEntry, SubscriptionEntry, ZoneEntry
+from server.pubsub.nearby import Nearby
 from server.pubsub.rules import Rulebook
+from zones.boundaries import Boundary
 from zones.names import fold
 from zones.shapes import Point, Shape
 from zones.zone import Zone
@@ -37,6 +39,7 @@ class World:
         self.delegations: dict[tuple[int, int], Delegation] = {}  # by owner and provider
         self.states: dict[BindingKey, OnceState] = {}
         self.dwelling: set[BindingKey] = set()  # those of them in which a dwell is running
+        self.unsettled: set[BindingKey] = set()  # and those with anything else that an edit ends
         self._user_ids: dict[str, int] = {}
         self._zone_ids: dict[tuple[int, str], str] = {}
         self.zones_of: dict[int, set[str]] = {}
@@ -46,8 +49,9 @@ class World:
         self.unnamed: set[int] = set()  # subscriptions that speak of every object
         self._subscription_ids: dict[tuple[int, str], int] = {}
         self._inline: dict[str, Place] = {}  # inline zones by id; the id is a hash of the shape
-        self.live: dict[int, set[BindingKey]] = {}  # by object: those that hold, or in which a dwell is running
+        self.live: dict[int, set[BindingKey]] = {}  # by object: those that an event anywhere can change
         self.rulebook = Rulebook(self)
+        self.nearby = Nearby(self)
 
     # --- users and grants --------------------------------------------------------------------------
 
@@ -62,14 +66,21 @@ class World:
     def put_grant(self, grant: Grant) -> None:
         self.grants.setdefault(grant.owner_id, {})[grant.id] = grant
         self.rulebook.forget(self.objects_of(grant.owner_id))
+        self.nearby.grants_changed(grant.who_id)
 
     def remove_grant(self, owner_id: int, grant_id: int) -> None:
-        self.grants[owner_id].pop(grant_id)
+        grant = self.grants[owner_id].pop(grant_id)
         self.rulebook.forget(self.objects_of(owner_id))
+        self.nearby.grants_changed(grant.who_id)
 
     def allows(self, owner_id: int, asker_id: int, operation: Operation) -> bool:
         grants = self.grants.get(owner_id, {}).values()
         return decide(Request(owner_id, asker_id, operation), grants).allowed
+
+    def permitted_since(self, owner_id: int, asker_id: int) -> Instant:
+        """When what the owner permits this asker last changed; 0 if nothing was ever granted, as to oneself."""
+        grants = self.grants.get(owner_id, {}).values()
+        return max((grant.created for grant in grants if grant.who_id == asker_id), default=0)
 
     # --- zones -------------------------------------------------------------------------------------
 
@@ -78,19 +89,26 @@ class World:
         self.zones[key] = ZoneEntry(zone, owner_id, Place(zone.shape))
         self._zone_ids[owner_id, fold(zone.local)] = key
         self.zones_of.setdefault(owner_id, set()).add(key)
+        self.rulebook.fences.put_zone(key, zone.shape)
         self.rulebook.zones_changed(owner_id)
+        self.nearby.zones_changed(owner_id)
 
     def remove_zone(self, zone_id: int) -> None:
         entry = self.zones.pop(str(zone_id))
         del self._zone_ids[entry.owner_id, fold(entry.zone.local)]
         self.zones_of[entry.owner_id].discard(str(zone_id))
         self._drop_states(key for key in self.states if key.target == str(zone_id))
+        self.rulebook.fences.remove_zone(str(zone_id))
         self.rulebook.zones_changed(entry.owner_id)
+        self.nearby.zones_changed(entry.owner_id)
 
     def zone(self, owner: str, local: str) -> ZoneEntry | None:
         owner_id = self.user_id(owner)
         key = None if owner_id is None else self._zone_ids.get((owner_id, fold(local)))
         return None if key is None else self.zones[key]
+
+    def boundary(self, zone_id: str) -> Boundary:
+        return self._place(zone_id).boundary
 
     def zone_version(self, zone_id: str) -> int:
         """0 for one that is written in a selector: such a zone never changes."""
@@ -106,6 +124,7 @@ class World:
         self.objects[entry.id] = entry
         self._object_ids[fold(entry.oid)] = entry.id
         self._objects_of.setdefault(entry.owner_id, set()).add(entry.id)
+        self.nearby.put_object(entry)
 
     def object(self, oid: str) -> ObjectEntry | None:
         object_id = self._object_ids.get(fold(oid))
@@ -127,7 +146,9 @@ class World:
             self._unlink(old)
         self.subscriptions[entry.id] = entry
         self._subscription_ids[entry.subscriber_id, entry.name] = entry.id
-        self._inline.update({key: Place(zone.shape) for key, zone in entry.inline.items()})
+        for key, zone in entry.inline.items():
+            self._inline[key] = Place(zone.shape)
+            self.rulebook.fences.put_zone(key, zone.shape)
         if entry.subjects is None:
             self.unnamed.add(entry.id)
             self.rulebook.subscription_changed(entry.id)
@@ -135,6 +156,7 @@ class World:
             for oid in entry.subjects:
                 self.named.setdefault(oid, set()).add(entry.id)
         self.rulebook.forget(self._objects_meant(entry))
+        self.nearby.put_subscription(entry)
 
     def remove_subscription(self, subscription_id: int) -> None:
         entry = self.subscriptions.pop(subscription_id)
@@ -162,6 +184,7 @@ class World:
         self.rulebook.forget(self._objects_meant(entry))
         self.unnamed.discard(entry.id)
         self.rulebook.forget_subscription(entry.id)
+        self.nearby.remove_subscription(entry)
         for oid in entry.subjects or ():
             self.named[oid].discard(entry.id)
 
@@ -173,7 +196,11 @@ class World:
             self.dwelling.discard(key)
         else:
             self.dwelling.add(key)
-        if state.holds or state.pending is not None:
+        if state.pending is None and state.inside is None:
+            self.unsettled.discard(key)
+        else:
+            self.unsettled.add(key)
+        if state.is_live:
             self.live.setdefault(key.object_id, set()).add(key)
         else:
             self._no_longer_live(key)
@@ -182,6 +209,7 @@ class World:
         for key in list(keys):
             del self.states[key]
             self.dwelling.discard(key)
+            self.unsettled.discard(key)
             self._no_longer_live(key)
 
     def _no_longer_live(self, key: BindingKey) -> None:
