@@ -5,6 +5,8 @@ that, it is a second. What is compiled depends on the types of what is matched, 
 kind of constraint is matched here in all the ways there are, and its answers are held to the plain code.
 """
 
+import numpy as np
+
 from matcher.constraints import (
     BoolTest,
     Constraint,
@@ -18,8 +20,11 @@ from matcher.constraints import (
     matches,
 )
 from matcher.engine import Engine
+from matcher.places import Place
 from matcher.planar import PlanarRegion, from_rings
 from matcher.selector.tree import CompareOp, Relation, Time
+from matcher.zone_index import ZoneIndex
+from zones.shapes import Circle, MultiPolygon, Rectangle, Shape
 
 __all__ = ["warm_up"]
 
@@ -45,6 +50,31 @@ def warm_up() -> None:
     _check(engine, predicates, events)
     engine.merge()
     _check(engine, predicates, events)
+    _warm_up_zones()
+
+
+def _warm_up_zones() -> None:
+    shapes: dict[int, Shape] = {}
+    for number in range(12):
+        west, south = 3.0 * number % 7, 2.0 * number % 5
+        square = ((west, south), (west + 4, south), (west + 4, south + 4), (west, south + 4), (west, south))
+        shapes[3 * number] = Circle((west, south), 150_000.0)
+        shapes[3 * number + 1] = Rectangle((west, south, west + 2, south + 2))
+        shapes[3 * number + 2] = MultiPolygon(((square,), (tuple((lon + 20, lat) for lon, lat in square),)))
+    index = ZoneIndex(shapes.items())
+    for number in range(0, len(shapes), 5):
+        index.remove(number)
+        del shapes[number]
+    points = [(lon / 2, lat / 2) for lon in range(-2, 60, 3) for lat in range(-2, 20, 3)]
+    rows, slots = index.covering_many(np.array(points)[:, 0], np.array(points)[:, 1])
+    found = [(row, index.key_of(slot)) for row, slot in zip(rows.tolist(), slots.tolist(), strict=True)]
+    if set(found) != {(row, key) for row, point in enumerate(points) for key in index.covering(point)}:
+        raise RuntimeError("the compiled index of zones and itself differ")
+    places = {number: Place(shape) for number, shape in shapes.items()}
+    if set(found) != {
+        (row, key) for row, point in enumerate(points) for key, place in places.items() if place.covers(point)
+    }:
+        raise RuntimeError("the compiled index of zones and the plain code differ")
 
 
 def _check(engine: Engine, predicates: dict[int, Predicate], events: list[dict[str, object]]) -> None:
