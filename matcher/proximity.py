@@ -60,7 +60,7 @@ class Tie(Generic[K]):
     `views` has the precisions of others that are not seen exactly; that of the left object is the rule's.
     """
 
-    __slots__ = ("is_quiet", "key", "left", "limit", "others", "rule", "stale_ms", "target", "views")
+    __slots__ = ("is_idle", "is_quiet", "key", "left", "limit", "others", "rule", "stale_ms", "target", "views")
 
     def __init__(
         self, rule: Rule[K], left: str, *, target: str = "", views: Mapping[str, Precision] = _NO_VIEWS
@@ -78,6 +78,7 @@ class Tie(Generic[K]):
         # Only for one pair and nothing else; everything else is decided by `truth`.
         self.limit = Limit(condition.metres) if isinstance(condition, Near) and is_pair and is_exact else None
         self.is_quiet = rule.service.tos is not Tos.EVERY  # nothing is told while the truth stays
+        self.is_idle = False  # it is known not to hold, and no dwell is running: being far away changes nothing
 
     @property
     def objects(self) -> tuple[str, ...]:
@@ -103,13 +104,24 @@ class Nearings(Generic[K]):
     edges: list[Nearing[K]] = field(default_factory=list)
 
 
+class _Node(Generic[K]):
+    """An object in the graph: where it was seen last, and its ties with the other side of each (of a pair)."""
+
+    __slots__ = ("here", "ties")
+
+    def __init__(self) -> None:
+        self.here: Sighting | None = None
+        self.ties: dict[K, tuple[Tie[K], _Node[K]]] = {}
+
+
 class Proximity(Generic[K]):
-    """The cache and the graph. States are the caller's, as they are for `matcher.evaluation`."""
+    """The cache and the graph. States are the caller's, as they are for `matcher.evaluation`, but what `fold` and
+    `expire` answer has to be taken over before the next call.
+    """
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._seen: dict[str, Sighting] = {}
-        self._ties: dict[str, dict[K, tuple[Tie[K], str]]] = {}  # by object, with the one other of a pair
+        self._nodes: dict[str, _Node[K]] = {}
         self._dwells = 0  # how many of all ties have one
         self._limits: dict[float, Limit] = {}
         self._judged: tuple[Tie[K], Instant] | None = None
@@ -119,57 +131,59 @@ class Proximity(Generic[K]):
     def link(self, tie: Tie[K]) -> None:
         """Add the edges of a binding. It replaces none: unlink that first."""
         self._dwells += bool(tie.rule.service.dwell_s)
+        tie.is_idle = False
         for mover in tie.objects:
             partner = tie.others[0] if mover == tie.left and tie.others else tie.left
-            self._ties.setdefault(mover, {})[tie.key] = (tie, partner)
+            self._node(mover).ties[tie.key] = (tie, self._node(partner))
 
     def unlink(self, tie: Tie[K]) -> None:
         self._dwells -= bool(tie.rule.service.dwell_s)
         for mover in tie.objects:
-            ties = self._ties[mover]
-            del ties[tie.key]
-            if not ties:
-                del self._ties[mover]
+            del self._nodes[mover].ties[tie.key]
 
     def ties(self, mover: str) -> Iterator[Tie[K]]:
         """The bindings that an event of this object can change."""
-        return (tie for tie, _ in self._ties.get(mover, {}).values())
+        node = self._nodes.get(mover)
+        return iter(()) if node is None else (tie for tie, _ in node.ties.values())
 
     def is_linked(self, mover: str) -> bool:
         """Whether it shares an edge with anybody."""
-        return mover in self._ties
+        node = self._nodes.get(mover)
+        return node is not None and bool(node.ties)
+
+    def _node(self, mover: str) -> _Node[K]:
+        node = self._nodes.get(mover)
+        if node is None:
+            node = self._nodes[mover] = _Node()
+        return node
 
     # --- the cache -----------------------------------------------------------------------------------
 
     def place(self, mover: str, event: Event) -> None:
         """Where the object was last, with nothing evaluated: what a restart begins with."""
-        self._seen[mover] = Sighting(event)
+        self._node(mover).here = Sighting(event)
 
     def sighting(self, mover: str) -> Sighting | None:
-        return self._seen.get(mover)
+        node = self._nodes.get(mover)
+        return None if node is None else node.here
 
     # --- events and time -----------------------------------------------------------------------------
 
     def fold(self, mover: str, event: Event, states: Mapping[K, OnceState]) -> Nearings[K] | None:
         """Fold one event of one object into the states of its bindings; None if the event is late."""
-        seen, ts = self._seen, event.ts
-        before = seen.get(mover)
-        if before is not None and ts <= before.ts:
+        node, ts = self._node(mover), event.ts
+        if node.here is not None and ts <= node.here.ts:
             return None
-        ties = self._ties.get(mover)
-        if ties is None:
-            seen[mover] = Sighting(event)
-            return Nearings()
-        folded = self.expire((tie for tie, _ in ties.values()), states, ts) if self._dwells else Nearings()
-        here = seen[mover] = Sighting(event)
+        folded = self.expire(self.ties(mover), states, ts) if self._dwells else Nearings()
+        here = node.here = Sighting(event)
         x, y, z = here.x, here.y, here.z
         known = states.get
-        for tie, partner in ties.values():
+        for tie, partner in node.ties.values():
             limit = tie.limit
             if limit is None:
                 self._step(tie, ts, self._truth(tie, ts), states, folded)
                 continue
-            there = seen.get(partner)
+            there = partner.here
             if there is None:
                 continue
             age = ts - there.ts
@@ -178,6 +192,8 @@ class Proximity(Generic[K]):
             dx, dy, dz = x - there.x, y - there.y, z - there.z
             chord = dx * dx + dy * dy + dz * dz
             if chord >= limit.far:
+                if tie.is_idle:
+                    continue
                 verdict: bool | None = False
             elif chord < limit.near:
                 verdict = True
@@ -185,11 +201,9 @@ class Proximity(Generic[K]):
                 verdict = limit.holds_exactly(here, there)
                 if verdict is None:
                     continue
-            state = known(tie.key)
-            if state is None:
-                if not verdict:
-                    continue
-            elif verdict is state.holds and state.pending is None and tie.is_quiet:
+            state = known(tie.key, _UNTOUCHED)
+            tie.is_idle = not state.holds and state.pending is None
+            if verdict is state.holds and state.pending is None and tie.is_quiet:
                 continue
             self._step(tie, ts, verdict, states, folded)
         return folded
@@ -203,6 +217,7 @@ class Proximity(Generic[K]):
                 continue
             after, edges = advance(tie.rule.service, state, now)
             if after is not state:
+                tie.is_idle = False
                 folded.states[tie.key] = after
                 folded.edges.extend(self._told(tie, edge) for edge in edges)
         folded.edges.sort(key=_instant)
@@ -227,19 +242,24 @@ class Proximity(Generic[K]):
             return
         after, edges = step(service, state, verdict, ts)
         if after is not state:
+            tie.is_idle = False  # looked up again when it matters
             folded.states[tie.key] = after
             folded.edges.extend(self._told(tie, edge) for edge in edges)
 
     def _told(self, tie: Tie[K], edge: Edge) -> Nearing[K]:
-        left, other = self._seen.get(tie.left), self._seen.get(tie.target)
+        left, other = self.sighting(tie.left), self.sighting(tie.target)
         event = Event(ts=edge.ts) if left is None else left.at(tie.rule.precision).event
         place = None if other is None else other.at(tie.views.get(tie.target, Precision.EXACT)).point
         return Nearing(tie.key, edge, event, place)
 
     # --- truth ---------------------------------------------------------------------------------------
 
+    def judge(self, tie: Tie[K], ts: Instant) -> bool | None:
+        """What a binding's condition is at that instant; from then on `is_near` speaks of this binding."""
+        return self._truth(tie, ts)
+
     def _truth(self, tie: Tie[K], ts: Instant) -> bool | None:
-        left = self._seen.get(tie.left)
+        left = self.sighting(tie.left)
         if left is None or any(self._is_ahead(mover, ts) for mover in tie.objects):
             return None
         event = left.at(tie.rule.precision).event
@@ -247,7 +267,7 @@ class Proximity(Generic[K]):
         return truth(tie.rule.condition, event if event.ts == ts else msgspec.structs.replace(event, ts=ts), self)
 
     def _is_ahead(self, mover: str, ts: Instant) -> bool:
-        sighting = self._seen.get(mover)
+        sighting = self.sighting(mover)
         return sighting is not None and sighting.ts > ts
 
     def is_near(self, others: tuple[str, ...], metres: float) -> bool | None:
@@ -269,7 +289,7 @@ class Proximity(Generic[K]):
         return result
 
     def _fresh(self, tie: Tie[K], mover: str, precision: Precision, ts: Instant) -> Sighting | None:
-        sighting = self._seen.get(mover)
+        sighting = self.sighting(mover)
         return None if sighting is None or ts - sighting.ts > tie.stale_ms else sighting.at(precision)
 
     def covers(self, zone: str, point: Point) -> bool:

@@ -67,7 +67,7 @@ class Nearby:
 
     def is_watched(self, object_id: int) -> bool:
         """Whether somebody is told of a distance to this object."""
-        return self.proximity.is_linked(object_key(object_id))
+        return bool(self._ties) and self.proximity.is_linked(object_key(object_id))
 
     def needs(self, tie: Tie[BindingKey], mode: Mode) -> tuple[Need, ...]:
         """What has to be allowed for an edge of this binding to be told."""
@@ -131,8 +131,6 @@ class Nearby:
 
     def put_object(self, entry: ObjectEntry) -> None:
         """An object is there that was not."""
-        if entry.last is not None:
-            self.proximity.place(object_key(entry.id), entry.last)
         folded = fold(entry.oid)
         for subscription_id in self._named.get(folded, set()) | self._starred:
             if subscription_id in self._stale:
@@ -182,8 +180,17 @@ class Nearby:
         if not is_pair or sum(isinstance(leaf, Near) for leaf in leaves(bound.condition)) > 1:
             self._whole.add(subscription.id)
         self._ties[subscription.id][key] = tie
+        for mover in tie.objects:
+            self._place(mover)
         self.proximity.link(tie)
         self._touched.update(map(_object_id, tie.objects))
+
+    def _place(self, mover: str) -> None:
+        """Where it was last: the cache follows those with edges only."""
+        last = self._world.objects[_object_id(mover)].last
+        known = self.proximity.sighting(mover)
+        if last is not None and (known is None or known.ts < last.ts):
+            self.proximity.place(mover, last)
 
     def _unlink(self, subscription_id: int) -> None:
         for tie in self._ties.pop(subscription_id, {}).values():

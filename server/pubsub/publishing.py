@@ -169,9 +169,9 @@ def _fold(work: Work, entry: ObjectEntry, event: Event, zones: frozenset[str]) -
     if rules:
         places = Here(work.world, event, zones)
         _record(work, fold(rules, _states(work, rules), entry.last, event, places))
+    fold_nearby(work, entry, event)
     entry.newest, entry.last = event.ts, event
     work.recorder.object_changed(entry)
-    fold_nearby(work, entry, event)
 
 
 def _states(work: Work, rules: Sequence[Rule[BindingKey]]) -> dict[BindingKey, OnceState]:

@@ -127,6 +127,18 @@ def test_storm_over_plant_tells_when_a_bad_storm_comes_and_goes(server: LiveServ
     ]
 
 
+def test_buddy_list_tells_who_is_near_and_who_has_gone(server: LiveServer, tmp_path: Path):
+    mike, anna, ben = (server.user(name) for name in ("mike", "anna", "ben"))
+    names_and_keys = [text for person in (mike, anna, ben) for text in (person.name, person.key)]
+    printed, _ = _run(tmp_path, "buddy_list.py", mike.url, *names_and_keys)
+    assert printed.splitlines() == [
+        f"18:03 {anna.name} is near you, at 116.3659 39.9000",
+        f"18:03 {ben.name} is near you, at 116.3673 39.9000",
+        f"18:06 {anna.name} has gone, after 3 minutes",
+        f"18:08 {ben.name} has gone, after 5 minutes",
+    ]
+
+
 @pytest.mark.parametrize("path", _EXAMPLES, ids=lambda path: path.name)
 def test_an_example_is_documented_typed_and_listed(path: Path):
     tree = ast.parse(path.read_text(encoding="utf-8"))

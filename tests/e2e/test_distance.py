@@ -354,3 +354,34 @@ def test_a_restart_keeps_places_and_states(kind: str, tmp_path: Path, request: p
             move(foo, 900, 4)
             assert said(mike)[1:] == [f"enter {mike.name} {bar.name}", f"leave {mike.name} {foo.name}"]
             assert mike.told()[2]["duration_s"] == 180.0
+
+
+def test_a_place_from_before_anybody_asked_counts(mike: Person, foo: Person):
+    selector = f"({mike.name}) distance (200, {foo.name})"
+    move(mike, 0, 0)
+    move(foo, 900, 0)
+    mike.subscribe("one", selector)
+    move(foo, 100, 1)
+    mike.done("DELETE", "/v1/subscriptions/one")
+    move(mike, 5000, 2)  # nobody looks at it now
+    mike.subscribe("two", selector)
+    move(foo, 4900, 3)
+    assert [(each["subscription"], each["mode"]) for each in mike.told()] == [("one", "enter"), ("two", "enter")]
+    assert mike.told()[1]["loc"] == pytest.approx(east(5000))
+
+
+def test_a_revoked_grant_ends_a_running_dwell(live_server: LiveServer, mike: Person, foo: Person):
+    now = time.time_ns() // 1_000_000
+    mike.subscribe("dwell", f"({mike.name}) distance (200, {foo.name})", dwell_s=3600)
+    mike.publish({"ts": now - 1000, "loc": east(0)})
+    foo.publish({"ts": now, "loc": east(100)})
+
+    def pending() -> list[str]:
+        rows = [row for row in live_server.dump()["bindings"] if str(row[2]).startswith("o:")]
+        return [row[3] for row in rows if "pending" in row[3]]
+
+    before = len(pending())
+    assert before >= 1
+    grant = foo.done("GET", "/v1/privacy/grants")["items"][0]["id"]
+    foo.done("DELETE", f"/v1/privacy/grants/{grant}")
+    assert len(pending()) == before - 1
