@@ -24,6 +24,8 @@ __all__ = [
     "add_server_arguments",
     "connect",
     "default_url",
+    "host_of",
+    "opener_for",
     "segment",
 ]
 
@@ -77,12 +79,12 @@ class _NoRedirects(HTTPRedirectHandler):
 
 class Client:
     def __init__(self, url: str, key: str) -> None:
-        host = _host(url)
+        host = host_of(url)
         if not host:
             raise ServerUrlInvalid(f"'{url}' is not the URL of a server.", hint=f"Write it as {_DEFAULT_URL}.")
         self._url = url.rstrip("/")
         self._key = key
-        self._opener = _opener(host)
+        self._opener = opener_for(host)
 
     def call(
         self,
@@ -137,7 +139,7 @@ class Client:
             ) from None
 
 
-def _host(url: str) -> str | None:
+def host_of(url: str) -> str | None:
     """The host that the URL names; None if it is no URL of a server."""
     try:
         parts = urlsplit(url)
@@ -149,7 +151,8 @@ def _host(url: str) -> str | None:
     return host if is_usable else None
 
 
-def _opener(host: str) -> OpenerDirector:
+def opener_for(host: str) -> OpenerDirector:
+    """Opens what is on that host, and follows no redirects."""
     # A proxy that the environment names can't know what is on this machine.
     here = host in ("localhost", "::1") or host.startswith("127.")
     return build_opener(_NoRedirects, *([ProxyHandler({})] if here else []))

@@ -38,6 +38,7 @@ COMMANDS = {
     "delegations": Command("server.cli.delegations", "say who may publish for your objects"),
     "subscriptions": Command("server.cli.subscriptions", "put, list, explain and delete subscriptions"),
     "publish": Command("server.cli.publish", "say where an object is that has no agent"),
+    "poll": Command("server.cli.poll", "publish what the feed of a tracking service has that is new"),
     "notifications": Command("server.cli.notifications", "print your notifications, or follow them"),
     "agents": Command("server.cli.agents", "enrol, list and revoke the agents of your objects"),
     "match": Command("server.cli.match", "match regions in messages against constraints on regions, in files"),
