@@ -74,6 +74,7 @@ __all__ = [
     "negates_places",
     "placed_oids",
     "subjects",
+    "written_out",
     "zone_refs",
 ]
 
@@ -156,6 +157,12 @@ def bind_anybody(selector: Selector, directory: ZoneDirectory) -> tuple[Bound, .
         return _not(condition) if term.negated else condition
 
     return _bindings(_filters(selector), ids, decided)
+
+
+def written_out(selector: Selector) -> tuple[Selector, ...]:
+    """The filters of its disjunctive normal form, as selectors of their own."""
+    found = ([Not(term.node) if term.negated else term.node for term in each.terms] for each in _filters(selector))
+    return tuple(terms[0] if len(terms) == 1 else And(tuple(terms)) for terms in found)
 
 
 def depends_on_object(selector: Selector) -> bool:

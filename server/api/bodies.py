@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from server.errors import BodyInvalid, BodyTooLarge
 
-__all__ = ["RowId", "answer", "described", "read_body", "read_json"]
+__all__ = ["RowId", "answer", "decode_json", "described", "read_body", "read_json"]
 
 T = TypeVar("T")
 RowId = Annotated[int, Field(ge=0, le=2**63 - 1)]  # in an address; the stores know no larger ones
@@ -33,8 +33,13 @@ async def read_body(request: Request, max_bytes: int, kind: type[T]) -> T:
                 raise BodyTooLarge(f"The body has more than {max_bytes} bytes.", hint="Send it in smaller parts.")
     except ClientDisconnect:  # nobody reads the answer, but it is no fault of ours
         raise BodyInvalid("The body broke off.", hint="Send it again.") from None
+    return decode_json(bytes(raw), kind)
+
+
+def decode_json(raw: bytes, kind: type[T]) -> T:
+    """A value of this kind from its JSON, or what is wrong with it."""
     try:
-        return msgspec.json.decode(bytes(raw), type=kind)
+        return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         raise BodyInvalid(f"The body does not fit: {error}.", hint="See /docs for what is expected.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -6,35 +6,45 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from matcher.event_format import REGION_TYPES, parse_event
+from matcher.events import Event
 from server.api.access import Caller, TheNode
 from server.api.bodies import answer, described, read_json
 from server.api.places import locate_texts
 from server.errors import BatchTooLarge, BodyInvalid
+from server.node import Node
 from server.pubsub.publishing import publish
+from server.store.accounts import Account
 from zones.errors import FencepostError
 
-__all__ = ["router"]
+__all__ = ["EVENT_EXAMPLE", "read_events", "router"]
 
 router = APIRouter(prefix="/v1", tags=["events"])
 
-_EXAMPLE = {"oid": "acme/van7", "ts": "2026-11-18T07:00:00Z", "loc": [116.3688, 39.9087], "speed": 12.5}
+EVENT_EXAMPLE = {"oid": "acme/van7", "ts": "2026-11-18T07:00:00Z", "loc": [116.3688, 39.9087], "speed": 12.5}
 
 
 @router.post(
     "/events",
     status_code=202,
     summary="Publish an event, or a list of them; all or nothing",
-    openapi_extra=described(example=_EXAMPLE),
+    openapi_extra=described(example=EVENT_EXAMPLE),
 )
 async def publish_events(request: Request, caller: Caller, node: TheNode) -> Response:
+    events = await read_events(request, caller, node, most=node.settings.max_events_per_batch)
+    published = await node.run(publish, caller, events)
+    node.metrics.published(published.accepted, published.late)
+    return answer(published, 202)
+
+
+async def read_events(request: Request, caller: Account, node: Node, *, most: int) -> list[Event]:
+    """The body as events: one, or a list of at most so many."""
     body = await read_json(request, node.settings.max_body_bytes)
     items = body if isinstance(body, list) else [body]
     if not items:
         raise BodyInvalid("The batch is empty.", hint="Send at least one event.")
-    if len(items) > node.settings.max_events_per_batch:
+    if len(items) > most:
         raise BatchTooLarge(
-            f"The batch has {len(items)} events; at most {node.settings.max_events_per_batch} are taken.",
-            hint="Send it in smaller parts.",
+            f"The batch has {len(items)} events; at most {most} are taken.", hint="Send it in smaller parts."
         )
     locate = await locate_texts(node, caller, request.app.state.geocoder, items)
     events = []
@@ -45,9 +55,7 @@ async def publish_events(request: Request, caller: Caller, node: TheNode) -> Res
             if len(items) > 1:
                 error.sentence = f"Event {index} of the batch: {error.sentence}"
             raise
-    published = await node.run(publish, caller, events)
-    node.metrics.published(published.accepted, published.late)
-    return answer(published, 202)
+    return events
 
 
 def _default_oid(item: object, name: str) -> str:

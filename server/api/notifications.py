@@ -1,4 +1,4 @@
-"""/v1/notifications: cursor poll and server-sent events; /v1/stream: the same over a WebSocket."""
+"""/v1/notifications: cursor poll and server-sent events; /v1/stream: the same over a WebSocket, and subscribing."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,6 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 from server.api.access import Caller, TheNode, caller_of, node_of
 from server.api.bodies import answer
 from server.api.problems import problem
+from server.api.stream_messages import reply_to
 from server.delivery.following import follow_notifications, poll_notifications
 from server.errors import CursorInvalid, Unauthenticated
 from server.node import Node
@@ -47,7 +48,7 @@ async def read_notifications(
 
 @router.websocket("/stream")
 async def stream(socket: WebSocket) -> None:
-    """Each frame is one notification; `?after=OFFSET` says where to begin."""
+    """Each frame is one notification, or a reply to what the subscriber said; `?after=OFFSET` says where to begin."""
     try:
         caller = await caller_of(socket)
         after = _cursor(socket.query_params.get("after", "0"))
@@ -57,10 +58,21 @@ async def stream(socket: WebSocket) -> None:
     await socket.accept()
     sender = asyncio.create_task(_send_all(socket, node_of(socket), caller, after))
     try:
-        while (await socket.receive())["type"] != "websocket.disconnect":
-            pass  # a subscriber has nothing to say
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await _answer_all(socket, node_of(socket))
     finally:
         sender.cancel()
+
+
+async def _answer_all(socket: WebSocket, node: Node) -> None:
+    """One after the other, so that what is said first is done first. The key is looked at each time, as with HTTP."""
+    while (frame := await socket.receive())["type"] != "websocket.disconnect":
+        try:
+            caller = await caller_of(socket)
+        except Unauthenticated as error:
+            await socket.close(_CLOSE_KEY_INVALID, error.code)
+            return
+        await socket.send_text(_json(await reply_to(node, caller, frame.get("text"))))
 
 
 async def _send_all(socket: WebSocket, node: Node, caller: Account, after: int) -> None:

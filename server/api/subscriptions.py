@@ -6,19 +6,28 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from matcher.compilation import compile_condition
 from matcher.instants import format_instant, parse_instant
 from matcher.once import Mode, Tos
 from server.api.access import Caller, TheNode
 from server.api.bodies import RowId, answer, described, read_body
-from server.controller.plans import obstacle
-from server.errors import OptionInvalid, SubscriptionNotFound
+from server.api.events import EVENT_EXAMPLE, read_events
+from server.errors import OptionInvalid
+from server.node import Node
 from server.pubsub.entries import SubscriptionEntry
-from server.pubsub.subscriptions import NewSubscription, delete_subscription, put_subscription
-from server.pubsub.work import Work
+from server.pubsub.explaining import explain_event, explain_subscription
+from server.pubsub.pages import Page
+from server.pubsub.standing import read_standing
+from server.pubsub.subscriptions import (
+    NewSubscription,
+    delete_subscription,
+    find_subscription,
+    list_subscriptions,
+    put_subscription,
+)
 from server.store.accounts import Account
+from zones.names import fold
 
-__all__ = ["SubscriptionBody", "router"]
+__all__ = ["SubscriptionBody", "page_of_subscriptions", "router", "show_subscription", "write_subscription"]
 
 router = APIRouter(prefix="/v1", tags=["subscriptions"])
 
@@ -43,10 +52,17 @@ _EXAMPLE = {"selector": "('acme/van7') within (SYSTEM.Xidan)", "tos": "once"}
     summary="Create or change a subscription",
     openapi_extra=described(SubscriptionBody, example=_EXAMPLE),
 )
-async def write_subscription(name: str, request: Request, caller: Caller, node: TheNode) -> Response:
+async def put_by_name(name: str, request: Request, caller: Caller, node: TheNode) -> Response:
     body = await read_body(request, node.settings.max_body_bytes, SubscriptionBody)
     if body.id not in (None, name):
         raise OptionInvalid("The body has another id than the address.", hint="Leave it out of the body.", option="id")
+    return answer(*await write_subscription(node, caller, name, body))
+
+
+async def write_subscription(
+    node: Node, caller: Account, name: str, body: SubscriptionBody
+) -> tuple[dict[str, Any], int]:
+    """Create or change it; the subscription as it is shown, and the status."""
     new = NewSubscription(
         name=name,
         selector=body.selector,
@@ -59,35 +75,85 @@ async def write_subscription(name: str, request: Request, caller: Caller, node: 
         paused=body.paused,
     )
     entry, is_new = await node.run(put_subscription, caller, new)
-    return answer(_shown(entry), 201 if is_new else 200)
+    return show_subscription(entry), 201 if is_new else 200
 
 
 @router.get("/subscriptions", summary="List your subscriptions")
-async def list_subscriptions(caller: Caller, node: TheNode, limit: int = 100, after: RowId = 0) -> Response:
+async def list_mine(caller: Caller, node: TheNode, limit: int = 100, after: RowId = 0) -> Response:
+    return answer(await page_of_subscriptions(node, caller, limit, after))
+
+
+async def page_of_subscriptions(node: Node, caller: Account, limit: int, after: int) -> dict[str, Any]:
     limit = max(1, min(limit, node.settings.max_page))
-    entries = await node.run(_mine, caller, after, limit + 1)
+    entries = await node.run(list_subscriptions, caller, after, limit + 1)
     page = entries[:limit]
     more = len(entries) > limit
-    return answer({"items": [_shown(entry) for entry in page], "next": page[-1].id if more else None})
+    return {"items": [show_subscription(entry) for entry in page], "next": page[-1].id if more else None}
 
 
 @router.get("/subscriptions/{name}", summary="Read a subscription")
-async def read_subscription(name: str, caller: Caller, node: TheNode) -> Response:
-    return answer(_shown(await node.run(_find, caller, name)))
+async def read_by_name(name: str, caller: Caller, node: TheNode) -> Response:
+    return answer(show_subscription(await node.run(find_subscription, caller, name)))
 
 
 @router.delete("/subscriptions/{name}", status_code=204, summary="Delete a subscription; its bindings end")
-async def remove_subscription(name: str, caller: Caller, node: TheNode) -> Response:
+async def delete_by_name(name: str, caller: Caller, node: TheNode) -> Response:
     await node.run(delete_subscription, caller, name)
     return Response(status_code=204)
 
 
-@router.get("/subscriptions/{name}/explain", summary="Who evaluates what, as far as you may know")
-async def explain_subscription(name: str, caller: Caller, node: TheNode) -> Response:
-    return answer(await node.run(_explain, caller, name))
+@router.get("/subscriptions/{name}/explain", summary="Who evaluates what, and what is over, as far as you may know")
+async def explain_bindings(
+    name: str,
+    caller: Caller,
+    node: TheNode,
+    limit: int = 100,
+    after: str | None = None,
+    oid: str | None = None,
+    target: str | None = None,
+) -> Response:
+    page = _page(node.settings.max_page, limit, after, oid, target)
+    return answer(await node.run(explain_subscription, caller, name, page))
 
 
-def _shown(entry: SubscriptionEntry) -> dict[str, Any]:
+@router.post(
+    "/subscriptions/{name}/explain",
+    summary="What an event would do to each binding, and why; nothing is changed",
+    openapi_extra=described(example=EVENT_EXAMPLE),
+)
+async def explain_why(
+    name: str,
+    request: Request,
+    caller: Caller,
+    node: TheNode,
+    limit: int = 100,
+    after: str | None = None,
+    target: str | None = None,
+) -> Response:
+    (event,) = await read_events(request, caller, node, most=1)
+    page = _page(node.settings.max_page, limit, after, None, target)
+    return answer(await node.run(explain_event, caller, name, event, page))
+
+
+@router.get("/subscriptions/{name}/state", summary="Who is inside now, and since when, as far as you may know")
+async def read_state(
+    name: str,
+    caller: Caller,
+    node: TheNode,
+    limit: int = 100,
+    after: str | None = None,
+    oid: str | None = None,
+    target: str | None = None,
+) -> Response:
+    page = _page(node.settings.max_page, limit, after, oid, target)
+    return answer(await node.run(read_standing, caller, name, page))
+
+
+def _page(most: int, limit: int, after: str | None, oid: str | None, target: str | None) -> Page:
+    return Page(max(1, min(limit, most)), after, None if oid is None else fold(oid), target)
+
+
+def show_subscription(entry: SubscriptionEntry) -> dict[str, Any]:
     service = entry.service
     return {
         "id": entry.name,
@@ -100,38 +166,3 @@ def _shown(entry: SubscriptionEntry) -> dict[str, Any]:
         "purpose": entry.purpose,
         "paused": entry.paused,
     }
-
-
-def _mine(work: Work, account: Account, after: int, limit: int) -> list[SubscriptionEntry]:
-    entries = (entry for entry in work.world.subscriptions.values() if entry.subscriber_id == account.user_id)
-    return sorted((entry for entry in entries if entry.id > after), key=lambda entry: entry.id)[:limit]
-
-
-def _find(work: Work, account: Account, name: str) -> SubscriptionEntry:
-    entry = work.world.subscription(account.user_id, name)
-    if entry is None:
-        raise SubscriptionNotFound(f"You have no subscription '{name}'.", hint="List yours to see their ids.")
-    return entry
-
-
-def _explain(work: Work, account: Account, name: str) -> dict[str, Any]:
-    """The objects the subscriber may know of, and who decides for each of their bindings."""
-    entry = _find(work, account, name)
-    bindings = []
-    for object_id in work.world.objects_meant(entry):
-        thing = work.world.objects[object_id]
-        has_agent = work.world.agent_holding(object_id, work.now) is not None
-        for rule in work.world.rulebook.rules(object_id):
-            if rule.key.subscription_id != entry.id:
-                continue
-            zone = work.world.zones.get(rule.key.target)
-            evaluator, reason = "server", "no_agent"
-            if has_agent:
-                why_not = obstacle(work.world, thing, rule)
-                evaluator, reason = ("agent", "offloaded") if why_not is None else ("nobody", why_not)
-            target = None if zone is None else zone.zone.name
-            binding: dict[str, Any] = {"oid": thing.oid, "target": target, "evaluator": evaluator, "reason": reason}
-            if evaluator == "server":
-                binding["dropped"] = [each.why for each in compile_condition(rule.condition, work.world.region).dropped]
-            bindings.append(binding)
-    return {"id": entry.name, "paused": entry.paused, "bindings": bindings}

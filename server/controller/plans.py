@@ -8,7 +8,7 @@ from typing import cast
 
 import msgspec
 
-from agent_sdk.protocol.capabilities import needed_capabilities
+from agent_sdk.protocol.evaluators import Evaluation, Evaluator, Situation, evaluator_of
 from agent_sdk.protocol.messages import PlanItem, PlanZone
 from agent_sdk.protocol.plans import FullPlan
 from matcher.evaluation import Rule
@@ -19,7 +19,7 @@ from server.pubsub.entries import BindingKey, ObjectEntry
 from server.pubsub.identifiers import binding_handle, zone_handle
 from server.pubsub.world import World
 
-__all__ = ["binding_of", "build_plan", "obstacle"]
+__all__ = ["binding_of", "build_plan", "evaluation_of"]
 
 _START = OnceState()
 _ANY = Service()
@@ -31,7 +31,7 @@ def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
     zones: dict[str, PlanZone] = {}
     for rule in world.rulebook.rules(entry.id):
         state = world.states.get(rule.key, _START)
-        if is_finished(rule.service, state) or obstacle(world, entry, rule) is not None:
+        if is_finished(rule.service, state) or evaluation_of(world, entry, rule).evaluator is not Evaluator.AGENT:
             continue
         names = {zone_id: _zone_handle(world, entry, zone_id) for zone_id in zones_in(rule.condition)}
         for zone_id, name in names.items():
@@ -48,16 +48,16 @@ def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
     return FullPlan(generation=entry.generation, items=items, zones=zones)
 
 
-def obstacle(world: World, entry: ObjectEntry, rule: Rule[BindingKey]) -> str | None:
-    """Why the object's agent can't evaluate this binding; None if it can."""
+def evaluation_of(world: World, entry: ObjectEntry, rule: Rule[BindingKey], *, has_agent: bool = True) -> Evaluation:
+    """Who evaluates this binding, if the object has an agent, or if it has none."""
     subscriber_id = world.subscriptions[rule.key.subscription_id].subscriber_id
-    if not all(_may_travel(world, entry, zone_id, subscriber_id) for zone_id in zones_in(rule.condition)):
-        return "geometry_not_for_devices"
     agent = world.agents.get(entry.id)
-    able = None if agent is None else agent.capabilities
-    if able is not None and not needed_capabilities(rule.condition, rule.service) <= able:
-        return "agent_not_capable"
-    return None
+    situation = Situation(
+        has_agent=has_agent,
+        capabilities=None if agent is None else agent.capabilities,
+        geometry_travels=all(_may_travel(world, entry, zone, subscriber_id) for zone in zones_in(rule.condition)),
+    )
+    return evaluator_of(rule.condition, rule.service, situation)
 
 
 def binding_of(world: World, entry: ObjectEntry, handle: str) -> BindingKey | None:

@@ -18,11 +18,18 @@ from server.pubsub.work import Work
 from server.pubsub.zones import zone_not_found
 from server.store import models
 from server.store.accounts import Account
-from zones.names import ZoneName
+from zones.names import ZoneName, shown
 from zones.oids import parse_oid
 from zones.validation import check_shape
 
-__all__ = ["NewSubscription", "delete_subscription", "put_subscription", "service_of"]
+__all__ = [
+    "NewSubscription",
+    "delete_subscription",
+    "find_subscription",
+    "list_subscriptions",
+    "put_subscription",
+    "service_of",
+]
 
 _MAX_NAME = 100
 _MAX_PURPOSE = 1000
@@ -94,10 +101,21 @@ def put_subscription(work: Work, account: Account, new: NewSubscription) -> tupl
     return entry, old is None
 
 
-def delete_subscription(work: Work, account: Account, name: str) -> None:
+def find_subscription(work: Work, account: Account, name: str) -> SubscriptionEntry:
     entry = work.world.subscription(account.user_id, name)
     if entry is None:
-        raise SubscriptionNotFound(f"You have no subscription '{name}'.", hint="List yours to see their ids.")
+        raise SubscriptionNotFound(f"You have no subscription {shown(name)}.", hint="List yours to see their ids.")
+    return entry
+
+
+def list_subscriptions(work: Work, account: Account, after: int, limit: int) -> list[SubscriptionEntry]:
+    """The caller's own, in the order in which they were made, behind the one of this row."""
+    entries = (entry for entry in work.world.subscriptions.values() if entry.subscriber_id == account.user_id)
+    return sorted((entry for entry in entries if entry.id > after), key=lambda entry: entry.id)[:limit]
+
+
+def delete_subscription(work: Work, account: Account, name: str) -> None:
+    entry = find_subscription(work, account, name)
     work.tx.touch()
     work.plans.update(work.world.objects_meant(entry))
     work.conn.execute(delete(models.Binding).where(models.Binding.subscription_id == entry.id))
