@@ -161,7 +161,8 @@ class Nearby:
                 self._add(subscription, left, bound)
 
     def _link_to(self, subscription: SubscriptionEntry, other: ObjectEntry) -> None:
-        if subscription.paused:
+        is_over = subscription.service.expires is not None and subscription.id not in self._expiring
+        if subscription.paused or is_over:
             return
         for left in self._lefts(subscription):
             for bound in self._bounds(subscription, left, other.oid):
