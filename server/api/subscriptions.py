@@ -14,7 +14,7 @@ from server.api.events import EVENT_EXAMPLE, read_events
 from server.errors import OptionInvalid
 from server.node import Node
 from server.pubsub.entries import SubscriptionEntry
-from server.pubsub.explaining import explain_event, explain_subscription
+from server.pubsub.explaining import explain_subscription
 from server.pubsub.pages import Page
 from server.pubsub.standing import read_standing
 from server.pubsub.subscriptions import (
@@ -25,6 +25,7 @@ from server.pubsub.subscriptions import (
     put_subscription,
 )
 from server.store.accounts import Account
+from server.pubsub.verdicts import explain_event
 from zones.names import fold
 
 __all__ = ["SubscriptionBody", "page_of_subscriptions", "router", "show_subscription", "write_subscription"]
