@@ -14,7 +14,6 @@ divided by the wall time of the same stretch: 1.0 is one core.
 import argparse
 import asyncio
 import contextlib
-import json
 import sqlite3
 import sys
 import tempfile
@@ -29,9 +28,9 @@ from urllib.request import ProxyHandler, build_opener
 
 import msgspec
 
-from benchmarks.results_file import document, save_result
 from benchmarks.support.listening import Listener
-from benchmarks.support.spread import lines, percentile, spread
+from benchmarks.support.measurement_command import BenchmarkFailed, command, measured, positive_int
+from benchmarks.support.spread import percentile, spread
 from benchmarks.support.town import Timetable, reference_edges
 from benchmarks.support.usage import allow_files, cpu_seconds, resident_bytes
 from benchmarks.workers.agents import AgentsDone
@@ -49,10 +48,6 @@ _SET_UP_S = 600.0
 _DRAIN_S = 120.0
 _WHILE_DRIVING = ("report", "ack", "renew", "lease")  # the rest is sent once for each connection
 _SMALL = 10  # the warm-up has this part of the agents
-
-
-class BenchmarkFailed(Exception):
-    """The answer was wrong, or something did not stay up; there are no figures then."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -345,41 +340,14 @@ def _mib(size: int) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.connected_agents",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--agents", type=_count, default=1000, metavar="N")
+    parser = command(NAME, __doc__)
+    parser.add_argument("--agents", type=positive_int, default=1000, metavar="N")
     parser.add_argument("--fixes-per-second", type=_positive, default=200.0, metavar="R", help="in all (default: 200)")
     parser.add_argument("--seconds", type=_positive, default=60.0, metavar="S", help="of each half (default: 60)")
-    parser.add_argument("--processes", type=_count, default=2, metavar="P", help="the agents' (default: 2)")
-    parser.add_argument("--runs", type=_count, default=3, metavar="K", help="at full size (default: 3)")
-    parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next one (default: 1)")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"also write FOLDER/{NAME}.json")
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object and nothing else")
+    parser.add_argument("--processes", type=positive_int, default=2, metavar="P", help="the agents' (default: 2)")
     args = parser.parse_args(argv)
     options = Options(args.agents, args.fixes_per_second, args.seconds, args.processes, args.seed)
-    try:
-        figures = measure(options, runs=args.runs, say=lambda sentence: print(sentence, file=sys.stderr, flush=True))
-    except BenchmarkFailed as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    if args.out is not None:
-        save_result(args.out, NAME, figures)
-    if args.json:
-        print(json.dumps(document(NAME, figures)))
-    else:
-        for line in lines(figures):
-            print(line)
-    return 0
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return number
+    return measured(NAME, args, lambda say: measure(options, runs=args.runs, say=say))
 
 
 def _positive(text: str) -> float:

@@ -5,7 +5,9 @@
 Every object is a user's own, and each user subscribes to `(me) distance (200, five others)`: with 10,000 objects that
 is 50,000 bindings, each an edge of the object trigger graph, and ten edges to look at for each fix. All owners have
 granted `distance`. Objects drive about in groups of which each has a square of 3 km, so edges come and go. Then the
-same with fewer and more objects of as many edges each, and with as many objects of fewer and more edges.
+same with fewer and more objects of as many edges each, and with as many objects of fewer and more edges. Whoever moves
+is drawn anew for each fix, so with many objects hardly anything is in the processor's caches; how much of the time is
+due to that shows where only the first 1,000 move and all others are merely there.
 
 What is timed is `server.pubsub.meeting.fold_nearby`, one fix after the other, as the writer calls it for each event and
 each reported position: location cache, trigger graph, truth, once-state, and for each notification the grants of both
@@ -14,21 +16,18 @@ benchmarks. First, on a smaller town, everything told must be what a plain loop 
 for each.
 """
 
-import argparse
 import gc
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from random import Random
 from time import thread_time
 from typing import Any, cast
 
 import msgspec
 
-from benchmarks.results_file import document, save_result
-from benchmarks.support.spread import lines, spread
+from benchmarks.support.measurement_command import BenchmarkFailed, command, measured, positive_int
+from benchmarks.support.spread import spread
 from matcher.events import Event
 from matcher.once import Edge, Instant, Service
 from matcher.selector.parser import parse_selector
@@ -54,10 +53,6 @@ _DEGREE_M = 111_195.0
 _BEGIN = 1_780_000_000_000
 
 
-class BenchmarkFailed(Exception):
-    """The answer was wrong; there are no figures then."""
-
-
 class Options(msgspec.Struct, frozen=True):
     objects: int = 10_000
     others: int = 5  # that each subscription names
@@ -75,11 +70,12 @@ def measure(options: Options, *, runs: int = 3, say: Callable[[str], None] = lam
     for run in range(1, runs + 1):
         say(f"Run {run} of {runs} with {options.objects} objects.")
         large.append(measure_once(msgspec.structs.replace(options, seed=options.seed + run - 1)))
-    by_objects = {}
+    by_objects, by_bystanders = {}, {}
     for objects in (options.objects // 10, options.objects, options.objects * 10):
         say(f"{objects} objects with the same edges each.")
         found = measure_once(msgspec.structs.replace(options, objects=max(_GROUP, objects)))
         by_objects[str(objects)] = found["us_per_fix"]
+        by_bystanders[str(objects)] = found["us_per_fix_of_the_first_1000"]
     by_others = {}
     for others in (1, options.others, options.others * 5):
         say(f"{options.objects} objects with {others} others each.")
@@ -91,6 +87,7 @@ def measure(options: Options, *, runs: int = 3, say: Callable[[str], None] = lam
         "checked_notifications": told,
         "large": spread(large),
         "us_per_fix_by_objects": by_objects,
+        "us_per_fix_by_objects_if_1000_move": by_bystanders,
         "us_per_fix_by_edges_of_the_mover": by_others,
     }
 
@@ -101,20 +98,27 @@ def measure_once(options: Options) -> dict[str, Any]:
     town.world.nearby.refresh(_BEGIN)
     for thing in range(options.objects):  # everybody is somewhere before it counts
         town.publish(thing, _BEGIN)
-    moves = [(town.entries[thing], event) for thing, event in town.moves(options.fixes)]
-    work = town.work()
-    before = town.edges(work)
-    gc.collect()
-    began = thread_time()
-    for entry, event in moves:
-        fold_nearby(work, entry, event)
-    seconds = thread_time() - began
+    before = town.told
+    seconds = _timed(town, options.fixes, options.objects)
+    told = town.told - before
+    few = _timed(town, options.fixes, min(1000, options.objects))
     return {
         "edges": options.objects * options.others,
         "fixes_per_second": round(options.fixes / seconds),
         "us_per_fix": round(seconds / options.fixes * 1e6, 2),
-        "notifications_per_1000_fixes": round((town.edges(work) - before) / options.fixes * 1000, 1),
+        "us_per_fix_of_the_first_1000": round(few / options.fixes * 1e6, 2),
+        "notifications_per_1000_fixes": round(told / options.fixes * 1000, 1),
     }
+
+
+def _timed(town: "_Town", fixes: int, movers: int) -> float:
+    moves = [(town.entries[thing], event) for thing, event in town.moves(fixes, movers)]
+    work = town.work
+    gc.collect()
+    began = thread_time()
+    for entry, event in moves:
+        fold_nearby(work, entry, event)
+    return thread_time() - began
 
 
 class _Town:
@@ -144,26 +148,26 @@ class _Town:
                     number + 1, number + 1, "near", text, parse_selector(text), Service(), "", False, _BEGIN
                 )
             )
-        self._work = Work(cast("Transaction", None), self.world, Settings(), _BEGIN)
+        self.work = Work(cast("Transaction", None), self.world, Settings(), _BEGIN)
+        self._now = _BEGIN
 
-    def work(self) -> Work:
-        return self._work
-
-    def edges(self, work: Work) -> int:
-        return work.recorder.recorded
+    @property
+    def told(self) -> int:
+        return self.work.recorder.recorded
 
     def publish(self, thing: int, ts: int) -> Event:
         event = Event(ts, self.places[thing], self.entries[thing].oid)
-        fold_nearby(self._work, self.entries[thing], event)
+        fold_nearby(self.work, self.entries[thing], event)
         return event
 
-    def moves(self, count: int) -> Iterator[tuple[int, Event]]:
-        """Somebody goes a step further, one after the other, a millisecond apart."""
-        for number in range(count):
-            thing = self._rng.randrange(self._options.objects)
+    def moves(self, count: int, movers: int) -> Iterator[tuple[int, Event]]:
+        """One of the first so many goes a step further, then another, a millisecond apart."""
+        for _ in range(count):
+            thing = self._rng.randrange(movers)
+            self._now += 1
             self.headings[thing] += self._rng.gauss(0, 0.3)
             self.places[thing] = self._step(thing)
-            yield thing, Event(_BEGIN + 1 + number, self.places[thing], self.entries[thing].oid)
+            yield thing, Event(self._now, self.places[thing], self.entries[thing].oid)
 
     def _friends(self, number: int) -> list[int]:
         """Of the same group, so that they meet."""
@@ -200,8 +204,8 @@ def _check(options: Options) -> int:
     near: set[tuple[int, int]] = set()
     expected: list[str] = []
     moves = [(thing, Event(_BEGIN, town.places[thing], f"u{thing}")) for thing in range(options.objects)]
-    moves += list(town.moves(options.fixes))
-    work = town.work()
+    moves += list(town.moves(options.fixes, options.objects))
+    work = town.work
     heard = work.recorder = _Listening(town.world, _BEGIN)
     for thing, event in moves:
         fold_nearby(work, town.entries[thing], event)
@@ -244,43 +248,18 @@ class _Listening(Recorder):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.distance_edges",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = command(NAME, __doc__)
+    parser.add_argument("--objects", type=positive_int, default=10_000, metavar="N")
+    parser.add_argument(
+        "--others", type=positive_int, default=5, metavar="M", help="named by each subscription (default: 5)"
     )
-    parser.add_argument("--objects", type=_count, default=10_000, metavar="N")
-    parser.add_argument("--others", type=_count, default=5, metavar="M", help="named by each subscription (default: 5)")
-    parser.add_argument("--fixes", type=_count, default=100_000, metavar="F")
-    parser.add_argument("--runs", type=_count, default=3, metavar="K", help="at full size (default: 3)")
-    parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next one (default: 1)")
+    parser.add_argument("--fixes", type=positive_int, default=100_000, metavar="F")
     parser.add_argument("--small", action="store_true", help="a tenth of the objects and of the fixes, one run")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"also write FOLDER/{NAME}.json")
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object and nothing else")
     args = parser.parse_args(argv)
     options, runs = Options(args.objects, args.others, args.fixes, args.seed), args.runs
     if args.small:
         options, runs = msgspec.structs.replace(options, objects=args.objects // 10, fixes=args.fixes // 10), 1
-    try:
-        figures = measure(options, runs=runs, say=lambda sentence: print(sentence, file=sys.stderr, flush=True))
-    except BenchmarkFailed as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    if args.out is not None:
-        save_result(args.out, NAME, figures)
-    if args.json:
-        print(json.dumps(document(NAME, figures)))
-    else:
-        for line in lines(figures):
-            print(line)
-    return 0
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return number
+    return measured(NAME, args, lambda say: measure(options, runs=runs, say=say))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ The alternative for the dynamic part, the rtree package, is measured beside ours
 delete, and a search of the boxes alone against a match that decides the relations too.
 """
 
-import argparse
 import gzip
 import json
 import math
@@ -42,8 +41,8 @@ import msgspec
 from rtree import index as rtree_index
 
 from benchmarks.mixed_filters import _draw_filter, _draw_message
-from benchmarks.results_file import document, save_result
-from benchmarks.support.spread import lines, percentile, spread
+from benchmarks.support.measurement_command import BenchmarkFailed, command, measured, positive_int
+from benchmarks.support.spread import percentile, spread
 from matcher.constraints import Constraint, Filter, RegionTest, matches
 from matcher.engine import Engine
 from matcher.planar import PlanarRegion, from_parts, from_rings
@@ -61,10 +60,6 @@ _SMALL = 10
 _RELATIONS = tuple(Relation)
 
 Message = dict[str, Any]
-
-
-class BenchmarkFailed(Exception):
-    """An answer was wrong, or the rate was not held; there are no figures then."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -435,44 +430,17 @@ def _each(act: Callable[[int], Any], numbers: Sequence[int]) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.engine_under_load",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command(NAME, __doc__)
     parser.add_argument("--data", type=Path, default=_DATA, metavar="FOLDER", help=f"that has {_FILE}")
-    parser.add_argument("--per-second", type=_count, default=10_000, metavar="N", help="inserts, and as many deletes")
-    parser.add_argument("--seconds", type=_count, default=10, metavar="S", help="under load (default: 10)")
-    parser.add_argument("--runs", type=_count, default=3, metavar="K", help="at full size (default: 3)")
-    parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next one (default: 1)")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"also write FOLDER/{NAME}.json")
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object and nothing else")
+    parser.add_argument(
+        "--per-second", type=positive_int, default=10_000, metavar="N", help="inserts, and as many deletes"
+    )
+    parser.add_argument("--seconds", type=positive_int, default=10, metavar="S", help="under load (default: 10)")
     args = parser.parse_args(argv)
     if not (args.data / _FILE).is_file():
         parser.error(f"{args.data} has no {_FILE}")
     options = Options(per_second=args.per_second, seconds=float(args.seconds), seed=args.seed)
-    try:
-        figures = measure(
-            options, args.data, runs=args.runs, say=lambda sentence: print(sentence, file=sys.stderr, flush=True)
-        )
-    except BenchmarkFailed as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    if args.out is not None:
-        save_result(args.out, NAME, figures)
-    if args.json:
-        print(json.dumps(document(NAME, figures)))
-    else:
-        for line in lines(figures):
-            print(line)
-    return 0
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return number
+    return measured(NAME, args, lambda say: measure(options, args.data, runs=args.runs, say=say))
 
 
 if __name__ == "__main__":

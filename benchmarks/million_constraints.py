@@ -14,7 +14,6 @@ for some what the plain relation finds of all constraints whose boxes meet the m
 thread for distinct messages, each once.
 """
 
-import argparse
 import json
 import math
 import resource
@@ -30,8 +29,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from benchmarks.results_file import document, save_result
-from benchmarks.support.spread import lines, spread
+from benchmarks.support.measurement_command import BenchmarkFailed, command, measured, positive_int
+from benchmarks.support.spread import spread
 from matcher.constraints import Constraint, RegionTest
 from matcher.engine import Engine
 from matcher.engines.packed import PackedTree
@@ -51,10 +50,6 @@ _RADII = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 _CODES = tuple(code for code in range(8) if code != DISJOINT)
 _WARM = 5
 _SMALL = 100
-
-
-class BenchmarkFailed(Exception):
-    """The answer was wrong; there are no figures then."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -242,47 +237,20 @@ def draw(figures: dict[str, Any], path: Path) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.million_constraints",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--largest", type=_count, default=1_000_000, metavar="N", help="default: 1,000,000")
-    parser.add_argument("--messages", type=_count, default=150, metavar="M", help="of each size (default: 150)")
+    parser = command(NAME, __doc__, runs=2)
+    parser.add_argument("--largest", type=positive_int, default=1_000_000, metavar="N", help="default: 1,000,000")
+    parser.add_argument("--messages", type=positive_int, default=150, metavar="M", help="of each size (default: 150)")
     parser.add_argument("--checked", type=int, default=10, metavar="C", help="of them by the plain relation too")
-    parser.add_argument("--runs", type=_count, default=2, metavar="K", help="default: 2")
-    parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next one (default: 1)")
     parser.add_argument("--small", action="store_true", help="a hundredth of the constraints, 20 messages, one run")
-    parser.add_argument("--table", type=_count, metavar="N", help="one table only, in this process, as JSON")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"also write FOLDER/{NAME}.json and .png")
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object and nothing else")
+    parser.add_argument("--table", type=positive_int, metavar="N", help="one table only, in this process, as JSON")
     args = parser.parse_args(argv)
     options, runs = Options(args.largest, args.messages, args.checked, args.seed), args.runs
     if args.small:
         options, runs = Options(max(100, args.largest // _SMALL), min(20, args.messages), args.checked, args.seed), 1
-    try:
-        if args.table is not None:
-            print(json.dumps(measure_table(options, args.table)))
-            return 0
-        figures = measure(options, runs=runs, say=lambda sentence: print(sentence, file=sys.stderr, flush=True))
-    except BenchmarkFailed as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    if args.out is not None:
-        draw(figures, save_result(args.out, NAME, figures).with_suffix(".png"))
-    if args.json:
-        print(json.dumps(document(NAME, figures)))
-    else:
-        for line in lines(figures):
-            print(line)
-    return 0
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return number
+    if args.table is not None:
+        print(json.dumps(measure_table(options, args.table)))
+        return 0
+    return measured(NAME, args, lambda say: measure(options, runs=runs, say=say), draw=draw)
 
 
 if __name__ == "__main__":

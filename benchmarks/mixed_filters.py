@@ -12,22 +12,19 @@ compiled code. On every message both must find the same, and on some the plain `
 Messages are distinct and each is timed once, each design in its own block, in CPU time of the thread.
 """
 
-import argparse
-import json
 import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import eq, ge, gt, le, lt, ne
-from pathlib import Path
 from random import Random
 from time import perf_counter, thread_time
 from typing import Any
 
 import msgspec
 
-from benchmarks.results_file import document, save_result
-from benchmarks.support.spread import lines, percentile, spread
+from benchmarks.support.measurement_command import BenchmarkFailed, command, measured, positive_int
+from benchmarks.support.spread import percentile, spread
 from matcher.constraints import (
     BoolTest,
     Constraint,
@@ -53,10 +50,6 @@ _WORDS = tuple(
     f"{kind}-{grade}" for kind in ("storm", "flood", "fire", "spill", "herd", "flight") for grade in range(8)
 )
 _SMALL = 10
-
-
-class BenchmarkFailed(Exception):
-    """The answer was wrong; there are no figures then."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -262,42 +255,15 @@ def _region_check(test: RegionTest) -> _Check:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.mixed_filters",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--filters", type=_count, default=100_000, metavar="N")
-    parser.add_argument("--messages", type=_count, default=150, metavar="M", help="of each kind (default: 150)")
-    parser.add_argument("--runs", type=_count, default=3, metavar="K", help="at full size (default: 3)")
-    parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next one (default: 1)")
+    parser = command(NAME, __doc__)
+    parser.add_argument("--filters", type=positive_int, default=100_000, metavar="N")
+    parser.add_argument("--messages", type=positive_int, default=150, metavar="M", help="of each kind (default: 150)")
     parser.add_argument("--small", action="store_true", help="a tenth of the filters, 20 messages, one run")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"also write FOLDER/{NAME}.json")
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object and nothing else")
     args = parser.parse_args(argv)
     options, runs = Options(args.filters, args.messages, args.seed), args.runs
     if args.small:
         options, runs = msgspec.structs.replace(options.small, messages=min(20, args.messages)), 1
-    try:
-        figures = measure(options, runs=runs, say=lambda sentence: print(sentence, file=sys.stderr, flush=True))
-    except BenchmarkFailed as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    if args.out is not None:
-        save_result(args.out, NAME, figures)
-    if args.json:
-        print(json.dumps(document(NAME, figures)))
-    else:
-        for line in lines(figures):
-            print(line)
-    return 0
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return number
+    return measured(NAME, args, lambda say: measure(options, runs=runs, say=say))
 
 
 if __name__ == "__main__":

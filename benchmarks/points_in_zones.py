@@ -17,8 +17,6 @@ decides), and for some fixes those of the zones' own tests for all zones. Times 
 some rounds in which all take turns; of single fixes wall time, each by itself.
 """
 
-import argparse
-import json
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -33,9 +31,9 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from benchmarks.results_file import document, save_result
+from benchmarks.support.measurement_command import BenchmarkFailed, command, measured, positive_int
 from benchmarks.support.region_data import load_geometries
-from benchmarks.support.spread import lines, percentile, spread
+from benchmarks.support.spread import percentile, spread
 from benchmarks.support.workloads import DATA, DATA_SETS
 from matcher.places import Place
 from matcher.plain_zone_index import PlainZoneIndex
@@ -53,10 +51,6 @@ _DEEP = 5  # overlapping zones over a point
 _CHECKED = 2_000
 _LONDON = (-0.1276, 51.5072)
 _Floats = NDArray[np.float64]
-
-
-class BenchmarkFailed(Exception):
-    """The answer was wrong; there are no figures then."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -258,18 +252,10 @@ def _singles(index: ZoneIndex, lons: Sequence[float], lats: Sequence[float]) -> 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.points_in_zones",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command(NAME, __doc__)
     parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER", help="with the files of the areas")
-    parser.add_argument("--points", type=_count, default=200_000, metavar="N", help="fixes (default: 200000)")
-    parser.add_argument("--runs", type=_count, default=3, metavar="K", help="of each (default: 3)")
-    parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next one (default: 1)")
+    parser.add_argument("--points", type=positive_int, default=200_000, metavar="N", help="fixes (default: 200000)")
     parser.add_argument("--small", action="store_true", help="1,000 zones, 20,000 fixes, one run")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"also write FOLDER/{NAME}.json")
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object and nothing else")
     args = parser.parse_args(argv)
     missing = [each.file for each in DATA_SETS.values() if not (args.data / each.file).is_file()]
     if missing:
@@ -278,28 +264,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options, runs = Options(points=args.points, seed=args.seed), args.runs
     if args.small:
         options, runs = Options((1_000,), min(20_000, args.points), 2_000, args.seed), 1
-    try:
-        figures = measure(
-            args.data, options, runs=runs, say=lambda sentence: print(sentence, file=sys.stderr, flush=True)
-        )
-    except BenchmarkFailed as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    if args.out is not None:
-        save_result(args.out, NAME, figures)
-    if args.json:
-        print(json.dumps(document(NAME, figures)))
-    else:
-        for line in lines(figures):
-            print(line)
-    return 0
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
-    return number
+    return measured(NAME, args, lambda say: measure(args.data, options, runs=runs, say=say))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ In process, without HTTP and without a database that has to be waited for, the s
 that publishing uses: checking, matching, states and notifications, up to the rows that would be written.
 """
 
-import argparse
 import asyncio
 import http.client
 import json
@@ -34,8 +33,8 @@ import msgspec
 from shapely import Point as shapely_point
 from shapely import STRtree, box
 
-from benchmarks.results_file import document, save_result
-from benchmarks.support.spread import lines, percentile, spread
+from benchmarks.support.measurement_command import BenchmarkFailed, command, measured, positive_int
+from benchmarks.support.spread import percentile, spread
 from benchmarks.support.usage import cpu_seconds
 from matcher.event_format import parse_event, parse_instant
 from matcher.events import Event
@@ -69,10 +68,6 @@ _USERS = ("ada", "acme", "shop")  # an administrator, the vans' owner, and who w
 _WARM_UP = 10  # batches that are published before the clock runs
 
 Edge = tuple[str, int, str, str]  # oid, ts, target, mode
-
-
-class BenchmarkFailed(Exception):
-    """A notification was wrong, lost or one too many; there are no figures then."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -326,28 +321,12 @@ def _check(expected: list[Edge], heard: list[Edge]) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.published_batches",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--fences", type=int, default=5_000, metavar="N")
-    parser.add_argument("--batches", type=int, default=200, metavar="N", help="of 500 fixes (default: 200)")
-    parser.add_argument("--runs", type=int, default=3, metavar="K", help="at full size (default: 3)")
-    parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next one (default: 1)")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"also write FOLDER/{NAME}.json")
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object and nothing else")
+    parser = command(NAME, __doc__)
+    parser.add_argument("--fences", type=positive_int, default=5_000, metavar="N")
+    parser.add_argument("--batches", type=positive_int, default=200, metavar="N", help="of 500 fixes (default: 200)")
     args = parser.parse_args(argv)
     options = Options(fences=args.fences, batches=args.batches, seed=args.seed)
-    try:
-        figures = measure(options, runs=args.runs, say=lambda line: print(line, file=sys.stderr))
-    except BenchmarkFailed as failure:
-        print(f"published_batches: {failure}", file=sys.stderr)
-        return 1
-    if args.out is not None:
-        save_result(args.out, NAME, figures)
-    print(json.dumps(document(NAME, figures)) if args.json else "\n".join(lines(figures)))
-    return 0
+    return measured(NAME, args, lambda say: measure(options, runs=args.runs, say=say))
 
 
 if __name__ == "__main__":

@@ -14,12 +14,9 @@ All answers must be the same on every message; where one differs, exact arithmet
 there are no figures.
 """
 
-import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -31,11 +28,11 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from benchmarks.results_file import document, save_result
+from benchmarks.support.measurement_command import BenchmarkFailed, command, measured, positive_int
 from benchmarks.support.publication_regions import RegionType, draw_message
 from benchmarks.support.region_data import contact_regions, load_geometries
 from benchmarks.support.region_designs import Found, Postgis, PreparedPredicates, Relate, running_design
-from benchmarks.support.spread import lines, spread
+from benchmarks.support.spread import spread
 from benchmarks.support.workloads import DATA, DATA_SETS
 from matcher.constraints import Constraint, RegionTest
 from matcher.engine import Engine
@@ -52,10 +49,6 @@ __all__ = ["BenchmarkFailed", "Options", "main", "measure", "measure_once"]
 NAME = "region_peers"
 _SMALL = 20
 _WARM = 5
-
-
-class BenchmarkFailed(Exception):
-    """The answer was wrong; there are no figures then."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -205,11 +198,7 @@ def _geometry(region: PlanarRegion) -> Any:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.region_peers",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command(NAME, __doc__, runs=2)
     parser.add_argument(
         "--data",
         type=Path,
@@ -217,46 +206,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         metavar="FILE",
         help="gzipped GeoJSON of polygons",
     )
-    parser.add_argument("--messages", type=partial(_count, 1), default=150, metavar="M", help="a kind (default: 150)")
-    parser.add_argument(
-        "--postgis-messages", type=partial(_count, 0), default=30, metavar="M", help="of them; 0: without PostGIS"
-    )
-    parser.add_argument("--runs", type=partial(_count, 1), default=2, metavar="K", help="with all (default: 2)")
-    parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next one (default: 1)")
+    parser.add_argument("--messages", type=positive_int, default=150, metavar="M", help="a kind (default: 150)")
+    parser.add_argument("--postgis-messages", type=positive_int, default=30, metavar="M", help="of them (default: 30)")
+    parser.add_argument("--without-postgis", action="store_true")
     parser.add_argument("--small", action="store_true", help="a twentieth of the polygons, 20 messages, one run")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"also write FOLDER/{NAME}.json")
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object and nothing else")
     args = parser.parse_args(argv)
     if not args.data.is_file():
         print(f"There is no file {args.data}. Give one with --data.", file=sys.stderr)
         return 1
     polygons = load_geometries(args.data)
-    options, runs = Options(args.messages, args.postgis_messages, args.seed), args.runs
+    asked_of_postgis = 0 if args.without_postgis else args.postgis_messages
+    options, runs = Options(args.messages, asked_of_postgis, args.seed), args.runs
     if args.small:
         polygons = polygons[: len(polygons) // _SMALL]
-        options, runs = Options(min(20, args.messages), min(5, args.postgis_messages), args.seed), 1
-    try:
-        figures = measure(
-            polygons, options, runs=runs, say=lambda sentence: print(sentence, file=sys.stderr, flush=True)
-        )
-    except BenchmarkFailed as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    if args.out is not None:
-        save_result(args.out, NAME, figures)
-    if args.json:
-        print(json.dumps(document(NAME, figures)))
-    else:
-        for line in lines(figures):
-            print(line)
-    return 0
-
-
-def _count(least: int, text: str) -> int:
-    number = int(text)
-    if number < least:
-        raise argparse.ArgumentTypeError(f"{text} is less than {least}")
-    return number
+        options, runs = Options(min(20, args.messages), min(5, asked_of_postgis), args.seed), 1
+    return measured(NAME, args, lambda say: measure(polygons, options, runs=runs, say=say))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from benchmarks.results_file import document, save_result
+from benchmarks.support.measurement_command import positive_int
 from benchmarks.support.spread import spread
 from benchmarks.support.true_relations import AnswerWrong
 
@@ -67,7 +68,7 @@ def main_of(question: Question[Options], argv: Sequence[str] | None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--small", action="store_true", help="only the small size, in seconds")
-    parser.add_argument("--runs", type=_count, default=2, metavar="K", help="seeds (default: 2)")
+    parser.add_argument("--runs", type=positive_int, default=2, metavar="K", help="seeds (default: 2)")
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next one (default: 1)")
     if "data" in question.full.__struct_fields__:
         parser.add_argument("--data", metavar="FOLDER", help="real regions (default: ../shared/data)")
@@ -113,10 +114,3 @@ def shown(figure: dict[str, float] | None, unit: str = "") -> str:
 def _shown_options(options: msgspec.Struct) -> dict[str, Any]:
     """Without the folder, which is of one machine."""
     return {name: value for name, value in msgspec.structs.asdict(options).items() if name != "data"}
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return number
