@@ -9,6 +9,7 @@ import pytest
 
 from agent_sdk.protocol.messages import FromAgent, FromServer
 from matcher.events import RESERVED_NAMES
+from server.api.stream_messages import FromSubscriber
 from server.app import create_app
 from server.settings import Settings
 from tests.support.asyncapi_reference import REFERENCE, document, reference_text
@@ -46,6 +47,31 @@ def test_every_message_is_on_the_channel_and_has_an_operation_in_its_direction()
         if operation["channel"]["$ref"] == "#/channels/agent"
     }
     assert actions == tags
+
+
+def test_what_a_subscriber_may_say_is_on_the_stream_and_gets_a_reply():
+    tags = {kind.__struct_config__.tag for kind in get_args(FromSubscriber)}
+    assert _DOCUMENT["channels"]["stream"]["messages"].keys() == tags | {"notification", "reply"}
+    for tag in tags:
+        operation = _DOCUMENT["operations"][f"stream_{tag}"]
+        assert operation["action"] == "receive"
+        assert operation["reply"]["messages"] == [{"$ref": "#/channels/stream/messages/reply"}]
+
+
+@pytest.mark.parametrize(
+    ("tag", "frame", "fits"),
+    [
+        ("subscribe", {"t": "subscribe", "ref": 1, "id": "s", "subscription": {"selector": "TRUE"}}, True),
+        ("subscribe", {"t": "subscribe", "ref": 1, "id": "s", "subscription": {}}, False),
+        ("unsubscribe", {"t": "unsubscribe", "ref": "a", "id": "s"}, True),
+        ("list", {"t": "list", "ref": 1}, True),
+        ("read", {"t": "read", "id": "s"}, False),
+        ("reply", {"ref": None, "status": 400, "body": {"code": "body_invalid"}}, True),
+    ],
+)
+def test_messages_on_the_stream_fit_their_schemas(tag, frame, fits):
+    misfit = _misfit(frame, _DOCUMENT["components"]["messages"][tag]["payload"])
+    assert (misfit is None) is fits, misfit
 
 
 def test_the_addresses_are_the_websockets_of_the_server():

@@ -16,6 +16,7 @@ from agent_sdk.protocol.codec import SUBPROTOCOLS
 from agent_sdk.protocol.messages import PROTOCOL, FromAgent, FromServer
 from matcher.once import Mode
 from matcher.selector.tree import And, DeviceCondition, Not, Or
+from server.api.stream_messages import FromSubscriber, Reply
 from tests.support.sources import ROOT
 
 __all__ = ["REFERENCE", "document", "reference_text"]
@@ -33,8 +34,9 @@ def reference_text() -> str:
 
 def document() -> dict[str, Any]:
     """The document as a value."""
-    from_agent, from_server = get_args(FromAgent), get_args(FromServer)
+    from_agent, from_server, said = get_args(FromAgent), get_args(FromServer), get_args(FromSubscriber)
     names = {kind: kind.__struct_config__.tag for kind in (*from_agent, *from_server)}
+    spoken = {kind: kind.__struct_config__.tag for kind in said}
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -45,23 +47,21 @@ def document() -> dict[str, Any]:
         },
         "defaultContentType": "application/json",
         "servers": {"local": {"host": "127.0.0.1:8000", "protocol": "ws", "description": "As `fencepost serve` is."}},
-        "channels": {"agent": _agent_channel(names.values()), "stream": _stream_channel()},
+        "channels": {"agent": _agent_channel(names.values()), "stream": _stream_channel(spoken.values())},
         "operations": {
             **{f"take_{names[kind]}": _operation("receive", names[kind]) for kind in from_agent},
             **{f"send_{names[kind]}": _operation("send", names[kind]) for kind in from_server},
-            "stream_notification": {
-                "action": "send",
-                "channel": {"$ref": "#/channels/stream"},
-                "messages": [{"$ref": "#/channels/stream/messages/notification"}],
-                "security": [{"$ref": "#/components/securitySchemes/api_key"}],
-            },
+            "stream_notification": _stream_operation("send", "notification"),
+            **{f"stream_{tag}": _stream_operation("receive", tag) for tag in spoken.values()},
         },
         "components": {
             "messages": {
                 **{tag: _message(tag, _said_of(kind), kind.__name__) for kind, tag in names.items()},
                 "notification": _message("notification", "One notification of the subscriber's.", "Notification"),
+                **{tag: _message(tag, _said_of(kind), kind.__name__) for kind, tag in spoken.items()},
+                "reply": _message("reply", _said_of(Reply), Reply.__name__),
             },
-            "schemas": _schemas((*from_agent, *from_server)),
+            "schemas": _schemas((*from_agent, *from_server, *said, Reply)),
             "securitySchemes": {
                 "agent_credential": _bearer("fpa_..., what enrolling made: `Authorization: Bearer fpa_...`."),
                 "api_key": _bearer("fpk_..., a user's key: `Authorization: Bearer fpk_...`."),
@@ -94,13 +94,14 @@ def _agent_channel(tags: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _stream_channel() -> dict[str, Any]:
+def _stream_channel(tags: Iterable[str]) -> dict[str, Any]:
     after = {"type": "string", "pattern": "^[0-9]{1,18}$", "default": "0", "description": "Begin behind this offset."}
     return {
         "address": "/v1/stream",
         "title": "A subscriber's notifications",
-        "description": "Each text frame is one notification, in the order of offset. The subscriber says nothing.",
-        "messages": {"notification": {"$ref": "#/components/messages/notification"}},
+        "description": "Each text frame to the subscriber is a notification, in the order of offset, or a reply to one "
+        "of its messages, which has no offset.",
+        "messages": {tag: {"$ref": f"#/components/messages/{tag}"} for tag in ("notification", *tags, "reply")},
         "bindings": {
             "ws": {
                 "method": "GET",
@@ -109,6 +110,19 @@ def _stream_channel() -> dict[str, Any]:
             }
         },
     }
+
+
+def _stream_operation(action: str, tag: str) -> dict[str, Any]:
+    channel = {"$ref": "#/channels/stream"}
+    operation: dict[str, Any] = {
+        "action": action,
+        "channel": channel,
+        "messages": [{"$ref": f"#/channels/stream/messages/{tag}"}],
+        "security": [{"$ref": "#/components/securitySchemes/api_key"}],
+    }
+    if action == "receive":
+        operation["reply"] = {"channel": channel, "messages": [{"$ref": "#/channels/stream/messages/reply"}]}
+    return operation
 
 
 def _operation(action: str, tag: str) -> dict[str, Any]:
