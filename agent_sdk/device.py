@@ -70,7 +70,7 @@ class Device:
 
     def install(self, plan: Plan, lease_until: Instant) -> None:
         after = self._evaluator.with_plan(plan)
-        last = after.last if after.is_dwelling else None
+        last = after.last if after.needs_last else None
         self._store.save_plan(plan, after.states, newest=after.newest, last=last, lease_until=lease_until)
         self._evaluator, self._etag, self.lease_until = after, plan.etag, lease_until
 
@@ -160,9 +160,9 @@ class Device:
         self._store.close()
 
     def _take(self, outcome: Outcome) -> int:
-        dwelling = self._evaluator.is_dwelling_after(outcome)
-        if outcome.states or dwelling:
-            held = outcome.last if dwelling else None
+        is_needed = self._evaluator.needs_last_after(outcome)
+        if outcome.states or is_needed:
+            held = outcome.last if is_needed else None
             self._store.save_fix(self._evaluator.reports(outcome), outcome.states, outcome.newest, held)
         self._evaluator.accept(outcome)
         self.counts.edges += len(outcome.edges)

@@ -13,6 +13,7 @@ from shapely.errors import ShapelyError
 from agent_sdk.errors import PlanUnusable
 from agent_sdk.protocol.messages import Plan, PlanItem, ReportItem
 from agent_sdk.protocol.plans import FullPlan, applied, merged_states
+from matcher.anchors import Anchor
 from matcher.evaluation import Happening, Rule, expire, fold, next_deadline
 from matcher.events import Event
 from matcher.once import Instant, OnceState
@@ -60,14 +61,15 @@ class Evaluator:
         self._rules = {item.handle: self._rule(item) for item in self.plan.items.values()}
         # By handle, so that edges of one instant come in the same order before and after a restart.
         self._in_order = tuple(self._rules[handle] for handle in sorted(self._rules))
+        self._needs_last = any(rule.anchor is not None and rule.service.crossing for rule in self._in_order)
         self._dwelling = {
             handle for handle, state in self.states.items() if state.pending is not None and handle in self._rules
         }
 
     @property
-    def is_dwelling(self) -> bool:
-        """Whether some binding waits for its dwell to end: then the event that holds must not be forgotten."""
-        return bool(self._dwelling)
+    def needs_last(self) -> bool:
+        """Whether the event that holds must not be forgotten: a dwell runs, or the way from it may count."""
+        return self._needs_last or bool(self._dwelling)
 
     def with_plan(self, message: Plan) -> "Evaluator":
         """The evaluator after this message; raises `PlanUnusable` if it can't be evaluated."""
@@ -127,9 +129,9 @@ class Evaluator:
             self.states.pop(handle, None)
             self._dwelling.discard(handle)
 
-    def is_dwelling_after(self, outcome: Outcome) -> bool:
-        """`is_dwelling` as it will be."""
-        if any(state.pending is not None for state in outcome.states.values()):
+    def needs_last_after(self, outcome: Outcome) -> bool:
+        """`needs_last` as it will be."""
+        if self._needs_last or any(state.pending is not None for state in outcome.states.values()):
             return True
         return any(handle not in outcome.states for handle in self._dwelling)
 
@@ -182,7 +184,18 @@ class Evaluator:
                 f"The plan's item {item.handle} wants the precision {item.precision}, which is not known here.",
                 hint="Offload only what the agent's capabilities name.",
             ) from None
-        return Rule(item.handle, item.condition, item.service, precision)
+        return Rule(item.handle, item.condition, item.service, precision, self._anchor(item))
+
+    def _anchor(self, item: PlanItem) -> Anchor | None:
+        anchor = item.anchor
+        if anchor is None:
+            return None
+        if anchor.zone not in self._places:
+            raise PlanUnusable(
+                f"The plan's item {item.handle} is anchored in the zone {anchor.zone}, which the plan does not have.",
+                hint="Send a zone with or before the first item that names it.",
+            )
+        return Anchor(anchor.zone, self._places[anchor.zone].boundary, anchor.widest_m, anchor.since)
 
 
 def _prepared(zone: str, shape: object) -> Place:

@@ -7,7 +7,8 @@ exactly once until the server has acknowledged it.
 A fix that changes no state writes nothing, not even that it was the newest. That is safe: the stored state is the
 state after that fix as well, so a device that comes back and sees it again, or never does, finds the same edges.
 (Only after kill -9 can a late fix be taken for news by that. A device that is closed in order writes the newest.)
-While a dwell is running the event that holds is part of the state (the enter will carry it) and is written.
+While a dwell is running the event that holds is part of the state (the enter will carry it) and is written. So it is
+while a binding with `crossing` is in the plan: what was crossed depends on it.
 
 The file is this process's alone while it is open. One that can't be read is moved aside, never deleted, and the
 device starts anew with generation 0: the server then hands it everything it needs.

@@ -23,13 +23,14 @@ class Operation(StrEnum):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """`owner_id` lets `who_id` know about the owner's objects, as far as `operations` go."""
+    """`owner_id` lets `who_id` know about the owner's objects, as far as `operations` go, since `created`."""
 
     id: int
     owner_id: int
     who_id: int
     operations: frozenset[Operation]
     precision: Precision = Precision.EXACT
+    created: int = 0  # milliseconds since 1970
 
 
 class Request(msgspec.Struct, frozen=True):

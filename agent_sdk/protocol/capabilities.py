@@ -10,7 +10,7 @@ from matcher.selector.tree import Condition, InZones, Near, Related
 
 __all__ = ["CAPABILITIES", "needed_capabilities"]
 
-CAPABILITIES = ("within", "relations", "conditions", "dwell", "every", "first", "positions")
+CAPABILITIES = ("within", "relations", "conditions", "dwell", "every", "first", "positions", "dead_band", "crossing")
 
 
 def needed_capabilities(condition: Condition, service: Service) -> frozenset[str]:
@@ -29,4 +29,8 @@ def needed_capabilities(condition: Condition, service: Service) -> frozenset[str
         needed.add("dwell")
     if service.tos is not Tos.ONCE:
         needed.add(str(service.tos))
+    if service.has_dead_band:
+        needed.add("dead_band")
+    if service.crossing:
+        needed.add("crossing")
     return frozenset(needed)

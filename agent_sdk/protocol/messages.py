@@ -12,8 +12,8 @@ from matcher.selector.tree import DeviceCondition
 from zones.shapes import Point, Shape
 
 __all__ = [
-    "PROTOCOL", "Ack", "Bye", "FromAgent", "FromServer", "Hello", "Lease", "Locate", "Notify", "Plan", "PlanItem",
-    "PlanZone", "Position", "Refusal", "Renew", "Report", "ReportItem", "Welcome",
+    "PROTOCOL", "Ack", "Bye", "FromAgent", "FromServer", "Hello", "Lease", "Locate", "Notify", "Plan", "PlanAnchor",
+    "PlanItem", "PlanZone", "Position", "Refusal", "Renew", "Report", "ReportItem", "Welcome",
 ]  # fmt: skip
 
 PROTOCOL = 1
@@ -101,6 +101,17 @@ class PlanZone(msgspec.Struct, frozen=True, omit_defaults=True):
     shape: Shape
 
 
+class PlanAnchor(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The zone at whose boundary the options `hysteresis_m`, `unc_factor` and `crossing` look.
+
+    The dead band is never wider than `widest_m`. No way is looked at that began at or before `since`.
+    """
+
+    zone: str
+    widest_m: float
+    since: Instant
+
+
 class PlanItem(msgspec.Struct, frozen=True, omit_defaults=True):
     """One binding to evaluate. `state` counts where the agent has none, a lower n, or the same n but another holds."""
 
@@ -109,6 +120,7 @@ class PlanItem(msgspec.Struct, frozen=True, omit_defaults=True):
     service: Service = Service()
     state: OnceState = OnceState()
     precision: str = "exact"
+    anchor: PlanAnchor | None = None
 
 
 class Plan(_Message, frozen=True, tag="plan"):

@@ -34,7 +34,9 @@ def etag(plan: FullPlan) -> str:
     for handle in sorted(plan.items):
         item = plan.items[handle]
         # Field by field: whether an encoder leaves a default out depends on how the struct was made.
-        digest.update(_encode((handle, item.condition, msgspec.structs.astuple(item.service), item.precision)))
+        digest.update(
+            _encode((handle, item.condition, msgspec.structs.astuple(item.service), item.precision, item.anchor))
+        )
     digest.update(b"\0zones")
     for zone in sorted(plan.zones):
         digest.update(_encode(plan.zones[zone]))
@@ -62,7 +64,7 @@ def difference(old: FullPlan, new: FullPlan, *, lease_s: float, newest: Instant 
     if old.generation != new.generation:
         return as_full(new, lease_s=lease_s, newest=newest)
     items = tuple(
-        item for handle, item in new.items.items() if handle not in old.items or _differs(old.items[handle], item)
+        item for handle, item in new.items.items() if handle not in old.items or _is_news(old.items[handle], item)
     )
     zones = tuple(zone for key, zone in new.zones.items() if old.zones.get(key) != zone)
     drop = tuple(handle for handle in old.items if handle not in new.items)
@@ -112,6 +114,10 @@ def merged_states(message: Plan, old: FullPlan, own: Mapping[str, OnceState]) ->
         if mine is None or mine.n < item.state.n or (mine.n == item.state.n and mine.holds is not item.state.holds):
             states[item.handle] = item.state
     return {handle: state for handle, state in states.items() if state != _UNTOUCHED}
+
+
+def _is_news(one: PlanItem, other: PlanItem) -> bool:
+    return one.anchor != other.anchor or _differs(one, other)
 
 
 def _differs(one: PlanItem, other: PlanItem) -> bool:

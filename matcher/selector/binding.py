@@ -70,6 +70,7 @@ __all__ = [
     "depends_on_object",
     "distances",
     "inline_zones",
+    "is_anchored_within",
     "named_oids",
     "negates_places",
     "placed_oids",
@@ -221,6 +222,11 @@ def placed_oids(selector: Selector) -> tuple[str, ...]:
     """Every object named in a term about zones, as written, in the order of writing."""
     terms = (term for term in _spatial_terms(selector) if not isinstance(term, Distance))
     return _distinct(oid for term in terms for oid in _written_oids(term))
+
+
+def is_anchored_within(selector: Selector) -> bool:
+    """Whether some binding is about being in a zone, and so has a boundary to look at."""
+    return any(each.anchor is not None and isinstance(each.anchor.node, Within) for each in _filters(selector))
 
 
 def negates_places(selector: Selector) -> bool:

@@ -24,8 +24,8 @@ from server.pubsub.subscriptions import (
     list_subscriptions,
     put_subscription,
 )
-from server.store.accounts import Account
 from server.pubsub.verdicts import explain_event
+from server.store.accounts import Account
 from zones.names import fold
 
 __all__ = ["SubscriptionBody", "page_of_subscriptions", "router", "show_subscription", "write_subscription"]
@@ -40,6 +40,9 @@ class SubscriptionBody(msgspec.Struct, forbid_unknown_fields=True):
     dwell_s: float = 0.0
     expires: str | int | None = None
     stale_s: float = 300.0
+    hysteresis_m: float = 0.0
+    unc_factor: float = 0.0
+    crossing: bool = False
     purpose: str = ""
     paused: bool = False
     id: str | None = None  # may repeat the one in the address
@@ -72,6 +75,9 @@ async def write_subscription(
         dwell_s=body.dwell_s,
         expires=None if body.expires is None else parse_instant(body.expires),
         stale_s=body.stale_s,
+        hysteresis_m=body.hysteresis_m,
+        unc_factor=body.unc_factor,
+        crossing=body.crossing,
         purpose=body.purpose,
         paused=body.paused,
     )
@@ -164,6 +170,9 @@ def show_subscription(entry: SubscriptionEntry) -> dict[str, Any]:
         "dwell_s": service.dwell_s,
         "expires": None if service.expires is None else format_instant(service.expires),
         "stale_s": service.stale_s,
+        "hysteresis_m": service.hysteresis_m,
+        "unc_factor": service.unc_factor,
+        "crossing": service.crossing,
         "purpose": entry.purpose,
         "paused": entry.paused,
     }

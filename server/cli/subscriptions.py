@@ -8,7 +8,9 @@ from server.cli.output import add_json_argument, explain, print_items, print_jso
 
 __all__ = ["add_arguments", "run"]
 
-_OPTIONS = ("tos", "modes", "dwell_s", "expires", "purpose", "paused")
+_OPTIONS = (
+    "tos", "modes", "dwell_s", "hysteresis_m", "unc_factor", "crossing", "expires", "purpose", "paused",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     put.add_argument("--tos", choices=("once", "every", "first"), help="the type of service (default: once)")
     put.add_argument("--modes", type=_words, metavar="LIST", help="enter, leave or both: enter,leave")
     put.add_argument("--dwell-s", type=float, metavar="S", help="seconds inside before an enter is told")
+    put.add_argument(
+        "--hysteresis-m", type=float, metavar="M", help="metres around the boundary in which nothing changes"
+    )
+    put.add_argument("--unc-factor", type=float, metavar="K", help="widen that by so many times a fix's unc")
+    put.add_argument(
+        "--crossing", action="store_true", default=None, help="tell also what was passed through between two fixes"
+    )
     put.add_argument("--expires", metavar="TIME", help="when it ends, for example 2030-01-31T12:00:00Z")
     put.add_argument("--purpose", help="what you want to know it for")
     put.add_argument("--paused", action="store_true", default=None, help="keep it, but tell nothing for now")

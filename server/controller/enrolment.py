@@ -147,6 +147,8 @@ def _end(work: Work, object_id: int) -> None:
         _mark_ended(work, agent.id)
         work.ended_agents.add(agent.id)
     entry = work.world.objects[object_id]
+    if agent is not None:
+        work.forget_last(entry)
     entry.generation += 1
     work.recorder.object_changed(entry)
 

@@ -4,13 +4,15 @@ A device sees handles, geometry and conditions. Geometry goes to a device only i
 own, or its owner said `on_devices`; a binding that needs other geometry is not in the plan.
 """
 
+from collections.abc import Mapping
 from typing import cast
 
 import msgspec
 
 from agent_sdk.protocol.evaluators import Evaluation, Evaluator, Situation, evaluator_of
-from agent_sdk.protocol.messages import PlanItem, PlanZone
+from agent_sdk.protocol.messages import PlanAnchor, PlanItem, PlanZone
 from agent_sdk.protocol.plans import FullPlan
+from matcher.anchors import Anchor
 from matcher.evaluation import Rule
 from matcher.once import OnceState, Service, is_finished
 from matcher.selector.conditions import rename_zones, zones_in
@@ -44,8 +46,15 @@ def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
             service=msgspec.structs.replace(rule.service, stale_s=_ANY.stale_s),  # nothing to a device
             state=state,
             precision=str(rule.precision),
+            anchor=None if rule.anchor is None else _anchor(rule, rule.anchor, names),
         )
     return FullPlan(generation=entry.generation, items=items, zones=zones)
+
+
+def _anchor(rule: Rule[BindingKey], anchor: Anchor, names: Mapping[str, str]) -> PlanAnchor:
+    # Worked out here once and not on every device: it takes a while, and others may come to another result.
+    widest_m = anchor.boundary.widest_band_m if rule.service.has_dead_band else 0.0
+    return PlanAnchor(names[anchor.zone], widest_m, anchor.since or 0)
 
 
 def evaluation_of(world: World, entry: ObjectEntry, rule: Rule[BindingKey], *, has_agent: bool = True) -> Evaluation:

@@ -48,7 +48,7 @@ def greet(work: Work, agent: AgentIdentity, hello: Hello) -> Assignment | None:
         # that ended outside, so none of them may run on here until the next handover.
         # Those that depend on others are the server's all the time.
         nearby = work.world.nearby
-        work.end_dwells(key for key in work.world.dwelling if key.object_id == entry.id and nearby.tie(key) is None)
+        work.interrupt(key for key in work.world.unsettled if key.object_id == entry.id and nearby.tie(key) is None)
         return assignment
     return plan_for(work, agent)
 

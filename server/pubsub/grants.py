@@ -29,19 +29,21 @@ def add_grant(work: Work, account: Account, who: str, operations: Iterable[Opera
     if who_id == account.user_id:
         raise OptionInvalid("You need no grant for yourself.", hint="Name somebody else.")
     work.tx.touch()
-    replaced = [old.id for old in work.world.grants.get(account.user_id, {}).values() if old.who_id == who_id]
-    work.conn.execute(delete(models.Grant).where(models.Grant.id.in_(replaced)))
+    replaced = [old for old in work.world.grants.get(account.user_id, {}).values() if old.who_id == who_id]
+    # The same again is permitted since it was permitted first.
+    created = min((old.created for old in replaced if old.operations == wanted), default=work.now)
+    work.conn.execute(delete(models.Grant).where(models.Grant.id.in_([old.id for old in replaced])))
     row = insert(models.Grant).values(
         owner_id=account.user_id,
         who_id=who_id,
         operations=msgspec.json.encode(sorted(wanted)).decode(),
-        created=work.now,
+        created=created,
     )
     grant_id = work.conn.execute(row.returning(models.Grant.id)).scalar_one()
-    grant = Grant(id=grant_id, owner_id=account.user_id, who_id=who_id, operations=wanted)
+    grant = Grant(id=grant_id, owner_id=account.user_id, who_id=who_id, operations=wanted, created=created)
     with work.editing():
-        for old_id in replaced:
-            work.world.remove_grant(account.user_id, old_id)
+        for old in replaced:
+            work.world.remove_grant(account.user_id, old.id)
         work.world.put_grant(grant)
     work.plans.update(work.world.objects_of(account.user_id))
     return grant

@@ -81,4 +81,4 @@ def delegation_from_row(row: Row[Any]) -> Delegation:
 
 def grant_from_row(row: Row[Any]) -> Grant:
     operations = frozenset(Operation(name) for name in msgspec.json.decode(row.operations, type=list[str]))
-    return Grant(id=row.id, owner_id=row.owner_id, who_id=row.who_id, operations=operations)
+    return Grant(id=row.id, owner_id=row.owner_id, who_id=row.who_id, operations=operations, created=row.created)

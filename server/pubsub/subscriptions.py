@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import delete, insert, update
 
 from matcher.once import Instant, Mode, Service, Tos
-from matcher.selector.binding import zone_refs
+from matcher.selector.binding import is_anchored_within, zone_refs
 from matcher.selector.parser import parse_selector
 from matcher.selector.tree import InlineZone, NamedZone, Selector, ZoneRef
 from server.errors import ObjectNotFound, OptionInvalid, SubscriptionNotFound, UserNotFound
@@ -33,6 +33,8 @@ __all__ = [
 
 _MAX_NAME = 100
 _MAX_PURPOSE = 1000
+_MAX_HYSTERESIS_M = 100_000.0
+_MAX_UNC_FACTOR = 10.0
 
 
 class NewSubscription(msgspec.Struct, frozen=True):
@@ -45,6 +47,9 @@ class NewSubscription(msgspec.Struct, frozen=True):
     stale_s: float = 300.0
     purpose: str = ""
     paused: bool = False
+    hysteresis_m: float = 0.0
+    unc_factor: float = 0.0
+    crossing: bool = False
 
 
 def put_subscription(work: Work, account: Account, new: NewSubscription) -> tuple[SubscriptionEntry, bool]:
@@ -58,6 +63,7 @@ def put_subscription(work: Work, account: Account, new: NewSubscription) -> tupl
         )
     service = service_of(new)
     selector = parse_selector(new.selector)
+    _check_boundary_options(new, selector)
     _check_zones(work, account, selector)
     _check_privacy(work, account, selector, service)
     work.user_id(account.name)
@@ -157,13 +163,52 @@ def service_of(new: NewSubscription) -> Service:
             hint="Give the age in seconds from which a place says nothing about a distance.",
             option="stale_s",
         )
+    if not 0 <= new.hysteresis_m <= _MAX_HYSTERESIS_M:
+        raise OptionInvalid(
+            f"hysteresis_m is {new.hysteresis_m}; it must be from 0 to {_MAX_HYSTERESIS_M:.0f} metres.",
+            hint="Give how far from the boundary one has to be, in metres.",
+            option="hysteresis_m",
+        )
+    if not 0 <= new.unc_factor <= _MAX_UNC_FACTOR:
+        raise OptionInvalid(
+            f"unc_factor is {new.unc_factor}; it must be from 0 to {_MAX_UNC_FACTOR:.0f}.",
+            hint="1 suits what moves, 3 what mostly stays where it is.",
+            option="unc_factor",
+        )
+    if new.tos is Tos.EVERY and new.crossing:
+        raise OptionInvalid(
+            "crossing has no meaning with tos 'every'.",
+            hint="A crossing is an enter and a leave: use 'once' or 'first'.",
+            option="crossing",
+        )
     modes = new.modes
     if modes is None:
         modes = {Tos.ONCE: (Mode.ENTER, Mode.LEAVE), Tos.FIRST: (Mode.ENTER,), Tos.EVERY: (Mode.MATCH,)}[new.tos]
     elif not modes or Mode.MATCH in modes:
         raise OptionInvalid("modes is a list of 'enter' and 'leave'.", hint="Name one of them or both.", option="modes")
     ordered = tuple(mode for mode in Mode if mode in modes)
-    return Service(tos=new.tos, modes=ordered, dwell_s=new.dwell_s, expires=new.expires, stale_s=new.stale_s)
+    return Service(
+        tos=new.tos,
+        modes=ordered,
+        dwell_s=new.dwell_s,
+        expires=new.expires,
+        stale_s=new.stale_s,
+        hysteresis_m=new.hysteresis_m,
+        unc_factor=new.unc_factor,
+        crossing=new.crossing,
+    )
+
+
+def _check_boundary_options(new: NewSubscription, selector: Selector) -> None:
+    """Options that look at a boundary need one: that of the zone a binding is about."""
+    given = {"hysteresis_m": new.hysteresis_m, "unc_factor": new.unc_factor, "crossing": new.crossing}
+    option = next((name for name, value in given.items() if value), None)
+    if option is not None and not is_anchored_within(selector):
+        raise OptionInvalid(
+            f"{option} needs a term 'within' that is not negated: the boundary of its zones is what it looks at.",
+            hint="Ask for within, and for the mode leave instead of NOT.",
+            option=option,
+        )
 
 
 def _check_zones(work: Work, account: Account, selector: Selector) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 
 from matcher.once import Instant, interrupted
 from matcher.selector.conditions import zones_in
-from server.pubsub.entries import BindingKey
+from server.pubsub.entries import BindingKey, ObjectEntry
 from server.pubsub.recording import Recorder
 from server.pubsub.world import World
 from server.settings import Settings
@@ -59,23 +59,32 @@ class Work:
         A dwell that ran on would end in an edge that no event caused under the new condition. Devices compare item by
         item and do the same, so what an edit leaves alone runs on with both.
         """
-        before = self._dwelling()
+        before = self._unsettled()
         yield
-        after = self._dwelling()
-        self.end_dwells(key for key, task in before.items() if key in self.world.dwelling and after.get(key) != task)
+        after = self._unsettled()
+        self.interrupt(key for key, task in before.items() if key in self.world.unsettled and after.get(key) != task)
 
-    def end_dwells(self, keys: Iterable[BindingKey]) -> None:
-        """Stop waiting, without an edge."""
+    def interrupt(self, keys: Iterable[BindingKey]) -> None:
+        """Stop waiting, and forget what counts as inside, without an edge."""
         for key in list(keys):
             self.recorder.state(key, interrupted(self.world.states[key]))
+
+    def forget_last(self, entry: ObjectEntry) -> None:
+        """An agent ends: it has seen later events of its object than we have, so no way began at ours.
+
+        If we still wait for a dwell to end, the agent has never begun, and our last event is the last there is.
+        """
+        own = (key for key in self.world.dwelling if self.world.nearby.tie(key) is None)
+        if all(key.object_id != entry.id for key in own):
+            entry.last = None
 
     def settle(self) -> None:
         """Work out what the change means for distances, and whose agents have to hear of it."""
         self.world.nearby.refresh(self.now)
         self.plans.update(self.world.nearby.changed_objects() & self.world.agents.keys())
 
-    def _dwelling(self) -> dict[BindingKey, object]:
-        """What each running dwell waits for, as far as it is evaluated at all."""
+    def _unsettled(self) -> dict[BindingKey, object]:
+        """What each running dwell waits for, as far as it is evaluated at all; and so for what counts as inside."""
         world = self.world
         world.nearby.refresh(self.now)
         return {
@@ -85,7 +94,7 @@ class Work:
                 rule.precision,
                 [*map(world.zone_version, zones_in(rule.condition))],
             )
-            for object_id in {key.object_id for key in world.dwelling}
+            for object_id in {key.object_id for key in world.unsettled}
             for rule in (*world.rulebook.rules_at(object_id), *world.nearby.rules(object_id))
-            if rule.key in world.dwelling
+            if rule.key in world.unsettled
         }
