@@ -118,6 +118,20 @@ def test_agent_notifications_shows_the_coupon_on_the_phone(mike: Person, trip: P
     assert goodbye == f"You were in {mike.name}.Xidan for 270 s.\n"
 
 
+def test_e_coupon_reaches_the_phone_once(server: LiveServer, tmp_path: Path):
+    operator, mike = server.user("operator", admin=True), server.user("mike")
+    printed, _ = _run(tmp_path, "e_coupon.py", mike.url, operator.key, mike.name, mike.key)
+    (coupon,) = mike.told()
+    assert printed.splitlines() == [
+        f"00:01 Hungry? Show {coupon['id'][:8]} at the restaurant today: 10 % off.",
+        "9 fixes, 1 coupon",
+    ]
+    assert (coupon["mode"], coupon["loc"]) == ("enter", [116.3698, 39.9074])
+    assert coupon["target"] == "CIRCLE(116.37 39.9075, 200)"
+    (binding,) = mike.done("GET", "/v1/subscriptions/coupon/explain")["bindings"]
+    assert binding["status"] == "finished"
+
+
 def test_storm_over_plant_tells_when_a_bad_storm_comes_and_goes(server: LiveServer, tmp_path: Path):
     noaa, acme = server.user("noaa"), server.user("acme")
     printed, _ = _run(tmp_path, "storm_over_plant.py", noaa.url, noaa.name, noaa.key, acme.name, acme.key)
