@@ -1,9 +1,10 @@
 """Recorded fixes through the code that decides: what a subscription would have done.
 
 Bindings come from `matcher.selector.binding`, edges from `matcher.evaluation.fold`, as on the server and on a device.
-What is added is where not to look: a binding that can only hold inside its zone is folded when the fix is near that
-zone, or while the binding is live (it holds, or a dwell runs). Anywhere else its condition is FALSE, which changes
-nothing about a binding that is not live. What begins otherwise, with NOT or a relation, is looked at with every fix.
+What is added is where not to look: a binding that can only hold in certain zones is folded when the fix, or with
+`crossing` the way to it, is near one of them, or while the binding is live (it holds, say, or a dwell runs). Anywhere
+else its condition is FALSE, which changes nothing about a binding that is not live. What begins otherwise, with NOT or
+a relation, is looked at with every fix.
 
 Fixes come in the order in which they were recorded. One that is not newer than the newest of its object is late: it is
 counted and changes nothing, as it would have been then.
@@ -17,6 +18,8 @@ from typing import cast
 import msgspec
 import shapely
 
+from matcher.anchors import Anchor, anchor_zone
+from matcher.confinement import zones_around
 from matcher.errors import SelectorNotSupported
 from matcher.evaluation import Folded, Rule, expire, fold
 from matcher.events import Event
@@ -26,7 +29,8 @@ from matcher.planar import PlanarRegion
 from matcher.selector.binding import bind, depends_on_object, inline_zones
 from matcher.selector.conditions import leaves
 from matcher.selector.format import format_zone_ref
-from matcher.selector.tree import And, Condition, Const, Distance, InZones, NamedZone, Or, Selector, ZoneSet, ZoneTag
+from matcher.selector.tree import Condition, Const, Distance, NamedZone, Selector, ZoneSet, ZoneTag
+from zones.boundaries import Boundary
 from zones.covers import prepare
 from zones.names import SYSTEM, is_system
 from zones.names import fold as fold_name
@@ -97,6 +101,9 @@ class ReplayZones:
     def region(self, zone: str) -> PlanarRegion:
         return self._place(zone).region
 
+    def boundary(self, zone: str) -> Boundary:
+        return self._place(zone).boundary
+
     def _place(self, zone: str) -> Place:
         place = self._places.get(zone)
         if place is None:
@@ -120,20 +127,27 @@ class Replay:
 
     def take(self, events: Sequence[Event]) -> list[Told]:
         """The next fixes; many at once are quicker."""
+        self._samples += len(events)
         told: list[Told] = []
-        things = [self._by_oid.get(event.oid) or self._thing(event.oid) for event in events]
-        for event, thing, near in zip(events, things, self._near.of(events), strict=True):
-            if thing.newest is not None and event.ts <= thing.newest:
-                self._late += 1
-                continue
+        taken = [step for event in events if (step := self._step(event)) is not None]
+        for step, near in zip(taken, self._near.of(taken, ways=self._service.crossing), strict=True):
+            thing = step.thing
             rules = thing.bindings.at(near, thing.live)
             if rules:
-                self._accept(thing, fold(rules, thing.states, thing.last, event, self._zones), told)
-            thing.newest, thing.last = event.ts, event
-            if self._newest is None or event.ts > self._newest:
-                self._newest = event.ts
-        self._samples += len(events)
+                self._accept(thing, fold(rules, thing.states, step.before, step.event, self._zones), told)
         return told
+
+    def _step(self, event: Event) -> "_Step | None":
+        """The fix and what held before it; None if it is late."""
+        thing = self._by_oid.get(event.oid) or self._thing(event.oid)
+        before = thing.last
+        if before is not None and event.ts <= before.ts:
+            self._late += 1
+            return None
+        thing.last = event
+        if self._newest is None or event.ts > self._newest:
+            self._newest = event.ts
+        return _Step(thing, before, event)
 
     def end(self) -> list[Told]:
         """Let time pass for every object up to the newest fix of all: a dwell that ends by then brings its enter."""
@@ -160,7 +174,7 @@ class Replay:
     def _accept(self, thing: "_Thing", folded: Folded[str], told: list[Told]) -> None:
         for zone, state in folded.states.items():
             thing.states[zone] = state
-            if state.holds or state.pending is not None:
+            if state.is_live:
                 thing.live.add(zone)
             else:
                 thing.live.discard(zone)
@@ -185,7 +199,13 @@ class Replay:
 
     def _bound(self, oid: str) -> "_Bindings":
         bounds = bind(self._selector, oid, self._zones)
-        return _Bindings([Rule(each.target, each.condition, self._service) for each in bounds])
+        able = (bound for bound in bounds if bound.condition != Const(False))
+        return _Bindings([self._rule(bound.target, bound.condition) for bound in able])
+
+    def _rule(self, target: str, condition: Condition) -> Rule[str]:
+        zone = anchor_zone(target, condition, self._service)
+        anchor = None if zone is None else Anchor(zone, self._zones.boundary(zone))
+        return Rule(target, condition, self._service, anchor=anchor)
 
 
 @dataclass
@@ -194,36 +214,44 @@ class _Thing:
     bindings: "_Bindings"
     states: dict[str, OnceState] = field(default_factory=dict)
     live: set[str] = field(default_factory=set)
-    newest: Instant | None = None
     last: Event | None = None
 
 
+@dataclass(frozen=True)
+class _Step:
+    thing: _Thing
+    before: Event | None
+    event: Event
+
+
 class _Bindings:
-    """The bindings of an object, or of all alike: those that hold only inside their zones, and the others."""
+    """The bindings of an object, or of all alike: those that hold only in certain zones, and the others."""
 
     def __init__(self, rules: Sequence[Rule[str]]) -> None:
-        able = [rule for rule in rules if rule.condition != Const(False)]
-        self.inside = {rule.key: rule for rule in able if rule.key and _is_inside(rule.condition, rule.key)}
-        self._always = [rule for rule in able if rule.key not in self.inside]
-        self._order = {rule.key: place for place, rule in enumerate(able)}
+        self._rules = {rule.key: rule for rule in rules}
+        self._order = {rule.key: place for place, rule in enumerate(rules)}
+        self._always: list[Rule[str]] = []
+        self.by_zone: dict[str, list[str]] = {}
+        for rule in rules:
+            around = zones_around(rule.condition)
+            if around is None:
+                self._always.append(rule)
+            for zone in around or ():
+                self.by_zone.setdefault(zone, []).append(rule.key)
 
     @property
     def is_empty(self) -> bool:
-        return not self._order
+        return not self._rules
 
     def at(self, near: Iterable[str], live: set[str]) -> Sequence[Rule[str]]:
         """Those to be looked at, in the order in which the selector names them."""
-        inside = self.inside
-        wanted = {zone for zone in near if zone in inside} | (live & inside.keys() if self._always else live)
+        wanted = live.union(*(self.by_zone.get(zone, ()) for zone in near))
         if not wanted:
             return self._always
-        rules = [*self._always, *(inside[zone] for zone in wanted)]
-        if len(rules) > 1:
-            rules.sort(key=self._place)
-        return rules
-
-    def _place(self, rule: Rule[str]) -> int:
-        return self._order[rule.key]
+        wanted.update(rule.key for rule in self._always)
+        if len(wanted) == 1:
+            return [self._rules[key] for key in wanted]
+        return [self._rules[key] for key in sorted(wanted, key=self._order.__getitem__)]
 
 
 class _Near:
@@ -236,22 +264,25 @@ class _Near:
         self._tree: shapely.STRtree | None = None
 
     def add(self, bindings: _Bindings) -> None:
-        if not bindings.inside.keys() <= self._known.keys():
-            self._known |= dict.fromkeys(bindings.inside)
+        if not bindings.by_zone.keys() <= self._known.keys():
+            self._known |= dict.fromkeys(bindings.by_zone)
             self._tree = None
 
-    def of(self, events: Sequence[Event]) -> list[Sequence[str]]:
-        """At least the zones that cover each of them."""
-        near: list[Sequence[str]] = [() for _ in events]
-        placed = [(row, event.loc) for row, event in enumerate(events) if event.loc is not None]
+    def of(self, steps: Sequence[_Step], *, ways: bool) -> list[Sequence[str]]:
+        """At least the zones that cover each fix, or with `ways` those that the way to it meets."""
+        near: list[Sequence[str]] = [() for _ in steps]
+        placed = [row for row, step in enumerate(steps) if step.event.loc is not None]
         if not placed or not self._known:
             return near
         if self._tree is None:
             self._build()
-        points = shapely.points([loc for _, loc in placed])
-        rows, slots = cast("shapely.STRtree", self._tree).query(points)
+        if ways:
+            looked = shapely.box(*zip(*(_way(steps[row]) for row in placed), strict=True))
+        else:
+            looked = shapely.points([steps[row].event.loc for row in placed])
+        rows, slots = cast("shapely.STRtree", self._tree).query(looked)
         for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
-            place = placed[row][0]
+            place = placed[row]
             near[place] = (*near[place], self._keys[slot])
         return near
 
@@ -270,10 +301,9 @@ def _refuse_distance(selector: Selector) -> None:
         )
 
 
-def _is_inside(condition: Condition, zone: str) -> bool:
-    """Whether it is FALSE, not merely UNKNOWN, wherever an object is that is not in the zone."""
-    if isinstance(condition, InZones):
-        return condition.zones == (zone,)
-    if isinstance(condition, And):
-        return any(_is_inside(cast(Condition, item), zone) for item in condition.items)
-    return isinstance(condition, Or) and all(_is_inside(cast(Condition, item), zone) for item in condition.items)
+def _way(step: _Step) -> tuple[float, float, float, float]:
+    """The box around the way to a fix; one across the antimeridian is taken to go all around."""
+    lon, lat = cast(Point, step.event.loc)
+    from_lon, from_lat = (lon, lat) if step.before is None or step.before.loc is None else step.before.loc
+    west, east = (-180.0, 180.0) if abs(lon - from_lon) > 180 else (min(lon, from_lon), max(lon, from_lon))
+    return west, min(lat, from_lat), east, max(lat, from_lat)

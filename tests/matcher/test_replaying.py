@@ -1,15 +1,16 @@
 """Replay looks at few bindings for each fix, and finds what looking at all of them finds."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from matcher.anchors import Anchor, anchor_zone
 from matcher.errors import SelectorNotSupported
 from matcher.evaluation import Rule, expire, fold
 from matcher.events import Event
 from matcher.once import Mode, OnceState, Service, Tos
 from matcher.replaying import Replay, ReplayZones, Told
-from matcher.selector.binding import bind
+from matcher.selector.binding import Bound, bind
 from matcher.selector.parser import parse_selector
 from zones.shapes import Circle, Polygon, Rectangle, Shape
 
@@ -40,6 +41,12 @@ SERVICES = [
     Service(tos=Tos.FIRST, modes=(Mode.ENTER,), dwell_s=2.0),
     Service(tos=Tos.EVERY, modes=(Mode.MATCH,)),
     Service(modes=(Mode.LEAVE,)),
+    Service(hysteresis_m=30_000.0),
+    Service(unc_factor=0.5, dwell_s=2.0),
+    Service(crossing=True),
+    Service(crossing=True, dwell_s=1.0, hysteresis_m=10_000.0),
+    Service(tos=Tos.FIRST, modes=(Mode.ENTER,), crossing=True),
+    Service(tos=Tos.EVERY, modes=(Mode.MATCH,), hysteresis_m=30_000.0),
 ]
 
 places = st.one_of(
@@ -72,7 +79,13 @@ def plainly(selector: str, service: Service, trace: list[Event]) -> list[Told]:
                 told.append(Told(first[oid], each.edge.ts, zones.name(each.key), each.edge.mode, each.event.loc))
 
     def rules(oid: str) -> list[Rule[str]]:
-        return [Rule(each.target, each.condition, service) for each in bind(tree, first[oid], zones)]
+        return [
+            Rule(each.target, each.condition, service, anchor=anchor(each)) for each in bind(tree, first[oid], zones)
+        ]
+
+    def anchor(bound: Bound) -> Anchor | None:
+        zone = anchor_zone(bound.target, bound.condition, service)
+        return None if zone is None else Anchor(zone, zones.boundary(zone))
 
     for event in trace:
         oid = event.oid.lower()
@@ -87,6 +100,7 @@ def plainly(selector: str, service: Service, trace: list[Event]) -> list[Told]:
     return told
 
 
+@settings(max_examples=600)
 @given(
     selector=st.sampled_from(SELECTORS),
     service=st.sampled_from(SERVICES),
@@ -135,6 +149,23 @@ def test_a_dwell_ends_with_the_last_fix_of_all_if_its_own_object_is_silent():
     replay.take([Event(ts=60_000, loc=(9.0, 9.0), oid="bus")])
     assert replay.end() == [Told("van", 60_000, "SYSTEM.a", Mode.ENTER, (1.0, 1.0))]
     assert replay.end() == []
+
+
+def test_a_zone_that_was_passed_through_is_found_by_the_way_to_the_fix():
+    tree = parse_selector("(*) within (SYSTEM.*)")
+    trace = [Event(ts=0, loc=(-1.0, 0.5), oid="van"), Event(ts=8000, loc=(7.5, 0.5), oid="van")]
+    trace += [Event(ts=9000, loc=(178.0, 0.0), oid="bus"), Event(ts=13_000, loc=(-178.0, 0.0), oid="bus")]
+    replay = Replay(tree, Service(crossing=True), ReplayZones(SHAPES, tree))
+    told = [(each.oid, each.target, each.mode) for each in replay.take(trace)]
+    assert told == [
+        ("van", "SYSTEM.a", Mode.ENTER),
+        ("van", "SYSTEM.a", Mode.LEAVE),
+        ("van", "SYSTEM.c", Mode.ENTER),
+        ("van", "SYSTEM.c", Mode.LEAVE),
+        ("bus", "SYSTEM.date", Mode.ENTER),
+        ("bus", "SYSTEM.date", Mode.LEAVE),
+    ]
+    assert Replay(tree, Service(), ReplayZones(SHAPES, tree)).take(trace) == []
 
 
 def test_distances_are_refused():
