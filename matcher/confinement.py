@@ -4,6 +4,8 @@ A fence is a binding that can hold only in certain zones. Of very many fences an
 in, and those that hold already; the others are false before it and after it, and need no look.
 """
 
+from typing import cast
+
 from matcher.once import Service
 from matcher.selector.tree import And, Condition, Const, InZones, Or
 
@@ -15,10 +17,10 @@ def zones_around(condition: Condition) -> frozenset[str] | None:
     if isinstance(condition, InZones):
         return frozenset(condition.zones)
     if isinstance(condition, And):
-        confined = [zones for item in condition.items if (zones := zones_around(item)) is not None]
+        confined = [zones for item in condition.items if (zones := zones_around(cast(Condition, item))) is not None]
         return min(confined, key=len, default=None)
     if isinstance(condition, Or):
-        parts = [zones_around(item) for item in condition.items]
+        parts = [zones_around(cast(Condition, item)) for item in condition.items]
         return None if None in parts else frozenset().union(*(part for part in parts if part is not None))
     return frozenset() if condition == Const(False) else None
 

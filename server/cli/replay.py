@@ -22,7 +22,7 @@ from server.cli.output import add_json_argument, explain, print_json
 from server.cli.progress import Progress
 from server.cli.traces import Trace, write_told
 from server.errors import OptionInvalid, ZoneNotFound
-from server.pubsub.subscriptions import NewSubscription, service_of
+from server.pubsub.subscriptions import NewSubscription, check_boundary_options, service_of
 from zones.errors import CallerError, GeoJsonInvalid, RingRepeatsPoint
 from zones.geojson import Feature, features_from_geojson, without_repeats
 from zones.names import SYSTEM, check_local_name, fold, importable, shown
@@ -56,21 +56,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dwell-s", type=float, default=0.0, metavar="S", help="seconds inside before an enter (default: 0)"
     )
+    parser.add_argument(
+        "--hysteresis-m",
+        type=float,
+        default=0.0,
+        metavar="M",
+        help="metres around the boundary in which nothing changes",
+    )
+    parser.add_argument(
+        "--unc-factor", type=float, default=0.0, metavar="K", help="widen that by so many times a fix's unc"
+    )
+    parser.add_argument("--crossing", action="store_true", help="tell also what was passed through between two fixes")
     parser.add_argument("--out", metavar="FILE", help="write the notifications as Parquet")
     add_json_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    new = NewSubscription("replay", args.selector, Tos(args.tos), args.modes, args.dwell_s)
+    new = NewSubscription(
+        name="replay",
+        selector=args.selector,
+        tos=Tos(args.tos),
+        modes=args.modes,
+        dwell_s=args.dwell_s,
+        hysteresis_m=args.hysteresis_m,
+        unc_factor=args.unc_factor,
+        crossing=args.crossing,
+    )
+    selector = _parse(args.selector)
     try:
         service = service_of(new)
+        check_boundary_options(new, selector)
     except OptionInvalid as error:
         explain(f"fencepost: {error.sentence} {error.hint}")
         return 2
     if args.out is not None and not Path(args.out).resolve().parent.is_dir():
         explain(f"fencepost: There is no folder {Path(args.out).parent} to write {Path(args.out).name} to.")
         return 1
-    selector = _parse(args.selector)
     zones = _zones(args.zones, selector)
     trace = Trace(args.trace, attributes_in(selector))
     for name in trace.unknown:

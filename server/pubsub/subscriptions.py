@@ -24,6 +24,7 @@ from zones.validation import check_shape
 
 __all__ = [
     "NewSubscription",
+    "check_boundary_options",
     "delete_subscription",
     "find_subscription",
     "list_subscriptions",
@@ -63,7 +64,7 @@ def put_subscription(work: Work, account: Account, new: NewSubscription) -> tupl
         )
     service = service_of(new)
     selector = parse_selector(new.selector)
-    _check_boundary_options(new, selector)
+    check_boundary_options(new, selector)
     _check_zones(work, account, selector)
     _check_privacy(work, account, selector, service)
     work.user_id(account.name)
@@ -199,7 +200,7 @@ def service_of(new: NewSubscription) -> Service:
     )
 
 
-def _check_boundary_options(new: NewSubscription, selector: Selector) -> None:
+def check_boundary_options(new: NewSubscription, selector: Selector) -> None:
     """Options that look at a boundary need one: that of the zone a binding is about."""
     given = {"hysteresis_m": new.hysteresis_m, "unc_factor": new.unc_factor, "crossing": new.crossing}
     option = next((name for name, value in given.items() if value), None)

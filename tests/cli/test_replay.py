@@ -316,6 +316,26 @@ def test_zones_are_named_by_ids_without_dots_and_may_be_packed(tmp_path: Path, r
     ]
 
 
+def test_dead_bands_and_crossings_are_replayed(zones: str, tmp_path: Path, replay):
+    trace = {
+        "oid": ["a"] * 5,
+        "ts": [0, 10_000, 20_000, 30_000, 40_000],
+        "lon": [-1.0, 0.1, 2.0, -0.1, -1.0],  # 0.1 degrees are 11 km
+        "lat": [2.0] * 5,
+    }
+    argv = ["--zones", zones, "--trace", save_trace(tmp_path / "t", trace), "--selector", "(*) within (SYSTEM.*)"]
+    assert [(each[1], each[3]) for each in replay(*argv)[1]] == [(10_000, "enter"), (30_000, "leave")]
+    band = replay(*argv, "--hysteresis-m", "20000")[1]
+    assert [(each[1], each[3]) for each in band] == [(20_000, "enter"), (40_000, "leave")]
+    through = {"oid": ["a"] * 2, "ts": [0, 8000], "lon": [-2.0, 6.0], "lat": [2.0] * 2}
+    argv[3] = save_trace(tmp_path / "t", through)
+    assert replay(*argv)[1] == []
+    assert replay(*argv, "--crossing")[1] == [
+        ("a", 2000, "SYSTEM.south", "enter", 0.0, 2.0),
+        ("a", 6000, "SYSTEM.south", "leave", 4.0, 2.0),
+    ]
+
+
 def test_lines_for_people(zones: str, tmp_path: Path, capsys):
     argv = ["--zones", zones, "--trace", save_trace(tmp_path / "t", WALK), "--selector", "(*) within (SYSTEM.*)"]
     assert main(["replay", *argv]) == 0
@@ -383,6 +403,7 @@ def test_an_unknown_zone_is_named(selector: str, argv, capsys):
         ("--modes", "in", "not a list of enter and leave"),
         ("--dwell-s", "-1", "dwell_s is -1"),
         ("--dwell-s", "nan", "dwell_s is nan"),
+        ("--hysteresis-m", "-1", "hysteresis_m is -1"),
     ],
 )
 def test_bad_options_are_bad_usage(option: str, value: str, said: str, argv, capsys):
