@@ -7,12 +7,12 @@ in, and those that hold already; the others are false before it and after it, an
 from typing import cast
 
 from matcher.once import Service
-from matcher.selector.tree import And, Condition, Const, InZones, Or
+from matcher.selector.tree import And, Condition, Const, InZones, Or, Selector
 
 __all__ = ["is_settled_by_position", "zones_around"]
 
 
-def zones_around(condition: Condition) -> frozenset[str] | None:
+def zones_around(condition: Condition | Selector) -> frozenset[str] | None:
     """Zones such that the condition can be true only in one of them; None if it may be true elsewhere."""
     if isinstance(condition, InZones):
         return frozenset(condition.zones)
