@@ -19,6 +19,7 @@ def test_the_figures_are_there(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert figures["large"]["edges"]["median"] == 500
     assert figures["large"]["fixes_per_second"]["min"] > 0
     assert list(figures["us_per_fix_by_objects"]) == ["10", "100", "1000"]
+    assert list(figures["us_per_fix_by_objects_if_1000_move"]) == ["10", "100", "1000"]
     assert list(figures["us_per_fix_by_edges_of_the_mover"]) == ["2", "10", "50"]
 
 
