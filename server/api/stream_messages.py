@@ -24,13 +24,13 @@ from zones.errors import FencepostError
 
 __all__ = ["FromSubscriber", "ListSubscriptions", "ReadSubscription", "Reply", "Subscribe", "Unsubscribe", "reply_to"]
 
-Ref = str | int
+_Ref = str | int
 _MAX_REF = 100
 _MAX_AFTER = 2**63 - 1
 
 
 class _Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t"):
-    ref: Ref
+    ref: _Ref
 
 
 class Subscribe(_Said, frozen=True, tag="subscribe"):
@@ -65,7 +65,7 @@ FromSubscriber = Subscribe | Unsubscribe | ReadSubscription | ListSubscriptions
 class Reply(msgspec.Struct, frozen=True):
     """The answer to one message: the status and the body that HTTP would have had, problem details if refused."""
 
-    ref: Ref | None  # None if the message could not be read so far
+    ref: _Ref | None  # None if the message could not be read so far
     status: int
     body: Any = None
 
