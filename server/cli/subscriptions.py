@@ -9,7 +9,7 @@ from server.cli.output import add_json_argument, explain, print_items, print_jso
 __all__ = ["add_arguments", "run"]
 
 _OPTIONS = (
-    "tos", "modes", "dwell_s", "hysteresis_m", "unc_factor", "crossing", "expires", "purpose", "paused",
+    "tos", "modes", "dwell_s", "hysteresis_m", "unc_factor", "crossing", "stale_s", "expires", "purpose", "paused",
 )  # fmt: skip
 
 
@@ -27,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     put.add_argument("--unc-factor", type=float, metavar="K", help="widen that by so many times a fix's unc")
     put.add_argument(
         "--crossing", action="store_true", default=None, help="tell also what was passed through between two fixes"
+    )
+    put.add_argument(
+        "--stale-s", type=float, metavar="S", help="seconds after which a place says nothing of a distance"
     )
     put.add_argument("--expires", metavar="TIME", help="when it ends, for example 2030-01-31T12:00:00Z")
     put.add_argument("--purpose", help="what you want to know it for")

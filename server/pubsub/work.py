@@ -79,9 +79,20 @@ class Work:
             entry.last = None
 
     def settle(self) -> None:
-        """Work out what the change means for distances, and whose agents have to hear of it."""
-        self.world.nearby.refresh(self.now)
-        self.plans.update(self.world.nearby.changed_objects() & self.world.agents.keys())
+        """Work out what the change means for distances, and whose agents have to hear of it.
+
+        Where an agent reported was for distances alone: when the last one goes, it is forgotten.
+        """
+        nearby = self.world.nearby
+        nearby.refresh(self.now)
+        changed = nearby.changed_objects() & self.world.agents.keys()
+        self.plans.update(changed)
+        for object_id in changed:
+            entry = self.world.objects[object_id]
+            if entry.last is not None and not nearby.is_watched(object_id):
+                self.tx.touch()
+                self.forget_last(entry)
+                self.recorder.object_changed(entry)
 
     def _unsettled(self) -> dict[BindingKey, object]:
         """What each running dwell waits for, as far as it is evaluated at all; and so for what counts as inside."""

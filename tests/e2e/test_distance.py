@@ -297,6 +297,26 @@ def test_a_position_that_nobody_asked_for_is_dropped(live_server: LiveServer, mi
         assert [each["mode"] for each in mike.told(wait_s=10)] == ["enter"]
 
 
+def test_a_reported_position_is_forgotten_when_nobody_may_know_it_any_more(
+    live_server: LiveServer, mike: Person, foo: Person
+):
+    def kept() -> bool:
+        return any(foo.name in row and "116.3" in str(row) for row in live_server.dump()["objects"])
+
+    mike.subscribe("buddies", f"({mike.name}) distance (200, {foo.name})")
+    move(mike, 0, 0)
+    with connected(live_server, foo.enrol()) as device:
+        device.hello(capabilities=_ALL)
+        device.receive("plan")
+        device.receive("locate")
+        device.send(t="position", ts=at(1), loc=east(0))
+        assert len(mike.told(wait_s=10)) == 1
+        assert kept()
+        mike.done("DELETE", "/v1/subscriptions/buddies")
+        assert device.receive("locate")["every_s"] == 0
+        assert not kept()
+
+
 def test_zones_stay_the_agents_affair(live_server: LiveServer, mike: Person, foo: Person):
     """A position that goes through a zone gives no edge of it: the agent reports those."""
     mike.square(f"{mike.name}.HERE", 116.35, 39.89, 0.02)
