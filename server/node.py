@@ -80,6 +80,7 @@ class Node:
             self._timer.cancel()
         for chore in self._chores:
             chore.cancel()
+        await asyncio.gather(*self._chores, return_exceptions=True)
         await self.writer.stop()
         self.engine.dispose()
 
@@ -148,6 +149,7 @@ class Node:
             finally:
                 if compiler.returncode is None:
                     compiler.kill()
+                    await compiler.wait()
             if status:
                 _log.error("engine_unusable status=%d", status)
                 return
