@@ -137,9 +137,13 @@ class Proximity(Generic[K]):
             self._node(mover).ties[tie.key] = (tie, self._node(partner))
 
     def unlink(self, tie: Tie[K]) -> None:
+        """Remove its edges. Where somebody was whom nobody is compared with any more is forgotten."""
         self._dwells -= bool(tie.rule.service.dwell_s)
         for mover in tie.objects:
-            del self._nodes[mover].ties[tie.key]
+            ties = self._nodes[mover].ties
+            del ties[tie.key]
+            if not ties:
+                del self._nodes[mover]
 
     def ties(self, mover: str) -> Iterator[Tie[K]]:
         """The bindings that an event of this object can change."""

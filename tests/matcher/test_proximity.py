@@ -427,9 +427,12 @@ def test_an_object_without_edges_is_compared_with_nobody():
     assert not scene.proximity.is_linked("o:bar")
     assert scene.move("bar", 0) == ""
     assert [tie.objects for tie in scene.proximity.ties("o:foo")] == [("o:mike", "o:foo")]
+    scene.move("foo", 10)
+    assert scene.proximity.sighting("o:foo") is not None
     for tie in list(scene.proximity.ties("o:foo")):
         scene.proximity.unlink(tie)
     assert not scene.proximity.is_linked("o:foo")
     assert not scene.proximity.is_linked("o:mike")
+    assert scene.proximity.sighting("o:foo") is None
     scene.move("mike", 0)
     assert scene.move("foo", 0) == ""
