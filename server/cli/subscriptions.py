@@ -1,6 +1,7 @@
 """`fencepost subscriptions`: what you want to be told."""
 
 import argparse
+import json
 from typing import Any
 
 from server.cli.http import add_server_arguments, connect, segment
@@ -37,15 +38,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing = actions.add_parser("list", help="list your subscriptions")
     why = actions.add_parser("explain", help="say who evaluates it, object by object")
     why.add_argument("id", metavar="ID")
+    why.add_argument("--event", type=_json_object, metavar="JSON", help="say what this event would do, and why")
+    state = actions.add_parser("state", help="say who is inside now, and since when")
+    state.add_argument("id", metavar="ID")
     delete = actions.add_parser("delete", help="delete a subscription")
     delete.add_argument("id", metavar="ID")
-    for action in (put, listing, why, delete):
+    for action in (put, listing, why, state, delete):
         add_server_arguments(action)
         add_json_argument(action)
 
 
 def run(args: argparse.Namespace) -> int:
-    return {"put": _put, "list": _list, "explain": _explain, "delete": _delete}[args.action](args)
+    actions = {"put": _put, "list": _list, "explain": _explain, "state": _state, "delete": _delete}
+    return actions[args.action](args)
 
 
 def _put(args: argparse.Namespace) -> int:
@@ -66,11 +71,27 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _explain(args: argparse.Namespace) -> int:
-    explanation = connect(args).call("GET", f"/v1/subscriptions/{segment(args.id)}/explain")
+    path = f"/v1/subscriptions/{segment(args.id)}/explain"
+    if args.event is not None:
+        explanation = connect(args).call("POST", path, body=args.event)
+        rows, columns = explanation["verdicts"], ["target", "fires", "reason", "modes", "parts", "until"]
+    else:
+        explanation = connect(args).call("GET", path)
+        rows, columns = explanation["bindings"], ["oid", "target", "status", "evaluator", "reason"]
     if args.json:
         print_json(explanation)
-    else:
-        print_items(explanation["bindings"], ["oid", "target", "evaluator", "reason"], as_json=False)
+        return 0
+    print_items(rows, columns, as_json=False)
+    for missing in explanation.get("missing", ()):
+        explain(f"{missing.get('oid') or missing.get('zone')}: {missing['reason']}")
+    if explanation.get("next"):
+        explain("There are more; --json has the cursor to go on with.")
+    return 0
+
+
+def _state(args: argparse.Namespace) -> int:
+    items = connect(args).items(f"/v1/subscriptions/{segment(args.id)}/state")
+    print_items(items, ["oid", "target", "since", "visit"], as_json=args.json)
     return 0
 
 
@@ -85,3 +106,15 @@ def _delete(args: argparse.Namespace) -> int:
 
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(
+            'write a JSON object, for example {"ts": 1795000000000, "loc": [116.37, 39.91]}'
+        )
+    return value

@@ -279,11 +279,47 @@ def test_a_file_that_is_not_utf_8_is_not_sent(peer: Peer, tmp_path: Path, capsys
 
 
 def test_an_explanation_is_a_table_of_bindings(peer: Peer, capsys: pytest.CaptureFixture[str]):
-    binding = {"oid": "mike", "target": "SYSTEM.Xidan", "evaluator": "agent", "reason": "offloaded"}
-    peer.answers = [(200, {"id": "s", "paused": False, "bindings": [binding]})]
+    binding = {
+        "oid": "mike",
+        "target": "SYSTEM.Xidan",
+        "status": "active",
+        "evaluator": "agent",
+        "reason": "offloaded",
+    }
+    missing = [{"reason": "object_not_found", "oid": "anna"}, {"reason": "zone_not_found", "zone": "SYSTEM.Old"}]
+    peer.answers = [(200, {"id": "s", "paused": False, "bindings": [binding], "missing": missing, "next": "x"})]
     assert main(["subscriptions", "explain", "s"]) == 0
-    assert capsys.readouterr().out.split() == [*binding, *binding.values()]
+    printed = capsys.readouterr()
+    assert printed.out.split() == [*binding, *binding.values()]
+    assert printed.err.splitlines()[:2] == ["anna: object_not_found", "SYSTEM.Old: zone_not_found"]
     assert peer.requests[0][:2] == ("GET", "/v1/subscriptions/s/explain")
+
+
+def test_an_event_is_explained_binding_by_binding(peer: Peer, capsys: pytest.CaptureFixture[str]):
+    verdict = {"target": "SYSTEM.Xidan", "fires": False, "reason": "condition_false", "parts": ["speed > 5"]}
+    peer.answers = [(200, {"id": "s", "oid": "mike", "verdicts": [verdict], "next": None})] * 2
+    assert main(["subscriptions", "explain", "s", "--event", '{"ts": 1, "loc": [1, 2]}']) == 0
+    assert "condition_false" in capsys.readouterr().out
+    assert peer.requests[0][:2] == ("POST", "/v1/subscriptions/s/explain")
+    assert main(["subscriptions", "explain", "s", "--json", "--event", '{"ts": 1, "loc": [1, 2]}']) == 0
+    assert json.loads(capsys.readouterr().out)["verdicts"] == [verdict]
+
+
+@pytest.mark.parametrize("event", ["{", "[]", "5"])
+def test_an_event_that_is_no_object_is_bad_usage(peer: Peer, event: str):
+    assert main(["subscriptions", "explain", "s", "--event", event]) == 2
+    assert peer.requests == []
+
+
+def test_who_is_inside_is_a_table_of_all_pages(peer: Peer, capsys: pytest.CaptureFixture[str]):
+    inside = [
+        {"oid": f"mike{n}", "target": "SYSTEM.Xidan", "since": "2026-11-18T07:00:00.000Z", "visit": "v"}
+        for n in range(2)
+    ]
+    peer.answers = [(200, {"items": inside[:1], "next": "c"}), (200, {"items": inside[1:], "next": None})]
+    assert main(["subscriptions", "state", "s"]) == 0
+    assert capsys.readouterr().out.split() == [*inside[0], *inside[0].values(), *inside[1].values()]
+    assert peer.requests[1][1].startswith("/v1/subscriptions/s/state")
 
 
 def test_input_that_is_not_utf_8_is_refused_in_words(peer: Peer):

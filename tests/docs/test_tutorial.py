@@ -26,4 +26,4 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path):
     assert (first["subscription"], first["mode"], first["ts"]) == ("slow", "enter", "2025-11-18T07:11:00.000Z")
     assert told[3:] == [{"offset": offset, "withdrawn": True} for offset in (1, 2, 3)]
     evaluators = [line.split()[2:] for line in lines if line.startswith("mike  SYSTEM.Xidan")]
-    assert evaluators == [["server", "no_agent"], ["agent", "offloaded"]]
+    assert evaluators == [["active", "server", "no_agent"], ["active", "agent", "offloaded"]]
