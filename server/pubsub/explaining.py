@@ -169,7 +169,7 @@ def _total(world: World, entry: SubscriptionEntry, things: list[ObjectEntry], pa
     if page.oid is not None or page.target is not None:
         return None
     if entry.subjects is None and not entry.depends_on_object and things and not distances(entry.selector):
-        return len(things) * sum(1 for _ in _rules(world, entry, things[0]))  # the same for everybody
+        return len(things) * sum(1 for _ in world.rulebook.bounds_for_messages(entry))  # the same for everybody
     if len(things) > _COUNTED_OBJECTS:
         return None
     return sum(1 for thing in things for _ in _rules(world, entry, thing))

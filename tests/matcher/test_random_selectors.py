@@ -14,13 +14,13 @@ randoms = st.randoms(use_true_random=False)
 
 
 @given(randoms)
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_text_made_from_a_tree_gives_the_tree(rng: Random) -> None:
     check_text(rng, draw_selector(rng))
 
 
 @given(randoms)
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_bindings_hold_when_a_plain_reference_says_so(rng: Random) -> None:
     check_truth(rng, draw_selector(rng), Directory(rng))
 
@@ -41,7 +41,7 @@ def test_bindings_are_only_of_subjects_and_zones_that_are_named(rng: Random) -> 
 
 
 @given(randoms)
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_a_broken_selector_is_refused_with_a_sentence(rng: Random) -> None:
     _, text, event = draw_broken(rng)
     answer_to(text, event)
