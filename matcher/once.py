@@ -115,13 +115,13 @@ def step(service: Service, state: OnceState, truth: bool | None, ts: Instant) ->
     if truth is None or is_over(service, ts) or is_finished(service, state):
         return state, ()
     if service.tos is Tos.EVERY:
-        return _remembering(state, _matched(state, truth, ts))
+        return _remembering(service, state, _matched(state, truth, ts))
     if state.holds:
-        return (state, ()) if truth else _remembering(state, _left(state, ts))
+        return (state, ()) if truth else _remembering(service, state, _left(state, ts))
     if not truth:
         return (state if state.pending is None else _without_dwell(state)), ()
     if service.dwell_ms == 0:
-        return _remembering(state, _entered(state, ts))
+        return _remembering(service, state, _entered(state, ts))
     if state.pending is None:
         return msgspec.structs.replace(state, pending=ts), ()
     return state, ()
@@ -132,7 +132,7 @@ def advance(service: Service, state: OnceState, now: Instant) -> tuple[OnceState
     due = deadline(service, state)
     if due is None or due > now:
         return state, ()
-    return _remembering(state, _entered(state, due))
+    return _remembering(service, state, _entered(state, due))
 
 
 def deadline(service: Service, state: OnceState) -> Instant | None:
@@ -201,10 +201,12 @@ def _matched(state: OnceState, truth: bool, ts: Instant) -> tuple[OnceState, tup
     return OnceState(n=n), (Edge(n, Mode.MATCH, ts),)
 
 
-def _remembering(before: OnceState, stepped: tuple[OnceState, tuple[Edge, ...]]) -> tuple[OnceState, tuple[Edge, ...]]:
+def _remembering(
+    service: Service, before: OnceState, stepped: tuple[OnceState, tuple[Edge, ...]]
+) -> tuple[OnceState, tuple[Edge, ...]]:
     """An edge says nothing about what counts as inside: other terms may have caused it."""
     after, edges = stepped
-    return after if before.inside is None else remember_inside(after, before.inside), edges
+    return remember_inside(after, before.was_inside) if service.has_dead_band else after, edges
 
 
 def _without_dwell(state: OnceState) -> OnceState:

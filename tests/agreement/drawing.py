@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from hypothesis import assume
 from hypothesis import strategies as st
 
 from matcher.events import Event, Region
 from matcher.once import Mode, Tos
+from matcher.selector.binding import is_anchored_within
 from matcher.selector.format import format_zone_ref
+from matcher.selector.parser import parse_selector
 from matcher.selector.tree import InlineZone, Relation
 from server.pubsub.subscriptions import NewSubscription
 from tests.agreement.harness import OID, START
@@ -18,7 +21,18 @@ from zones.geodesy import distance_m
 from zones.shapes import Circle, MultiPolygon, Point, Polygon, Rectangle, Ring, Shape
 from zones.validation import check_shape
 
-__all__ = ["Fix", "conditions", "fixes", "places", "selectors", "services", "shapes"]
+__all__ = [
+    "Fix",
+    "at_the_boundary",
+    "conditions",
+    "fences",
+    "fixes",
+    "moves",
+    "places",
+    "selectors",
+    "services",
+    "shapes",
+]
 
 SIZE = 6  # steps of a degree; fixes fall on half steps
 ORIGINS = ((10.0, 40.0), (177.0, -3.0))  # the second grid lies across the antimeridian
@@ -110,7 +124,17 @@ def fixes(draw: st.DrawFn, origin: tuple[float, float], *, late: bool = True) ->
     for name in ("area", "footprint"):
         pairs[name] = None if draw(st.integers(0, 2)) else Region(check_shape(draw(shapes(origin))))
     known = tuple((name, value) for name, value in pairs.items() if value is not None)
-    return Fix(draw(st.sampled_from(steps)), loc, known, draw(st.sampled_from([None, None, 5.0, 80.0])))
+    return Fix(draw(st.sampled_from(steps)), loc, known, draw(st.sampled_from([None, None, 5.0, 80.0, 30_000.0])))
+
+
+@st.composite
+def moves(draw: st.DrawFn, origin: tuple[float, float]) -> Fix:
+    """Fixes of something on its way: nearly all with a place, minutes apart, and little else."""
+    step_ms = draw(st.sampled_from([1, 1000, 10_000, 10_000, 60_000, 300_000, 300_001]))
+    loc = draw(places(origin)) if draw(st.integers(0, 19)) else None
+    speed = draw(st.sampled_from([0, 20, 20, None]))
+    unc = draw(st.sampled_from([None, None, 5.0, 30_000.0]))
+    return Fix(step_ms, loc, () if speed is None else (("speed", speed),), unc)
 
 
 def conditions() -> st.SearchStrategy[str]:
@@ -153,6 +177,16 @@ def selectors(draw: st.DrawFn, origin: tuple[float, float], zones: tuple[str, ..
 
 
 @st.composite
+def fences(draw: st.DrawFn, name: str, zones: tuple[str, ...]) -> NewSubscription:
+    """Subscriptions whose bindings all look closer at the boundary of their zone."""
+    some = draw(st.sampled_from([zones, zones[:1], zones[-1:], ("SYSTEM.*",), ("SYSTEM.#school",)]))
+    subject = draw(st.sampled_from([f"('{OID}')", "(*)"]))
+    more = ["", "", " AND speed > 5", f" AND NOT (*) within ({zones[-1]})", f" AND (*) within ({zones[0]})"]
+    selector = f"{subject} within ({', '.join(some)}){draw(st.sampled_from(more))}"
+    return draw(at_the_boundary(draw(services(name, selector))))
+
+
+@st.composite
 def services(draw: st.DrawFn, name: str, selector: str) -> NewSubscription:
     tos = draw(st.sampled_from([Tos.ONCE, Tos.ONCE, Tos.ONCE, Tos.EVERY, Tos.FIRST]))
     modes = None
@@ -160,4 +194,18 @@ def services(draw: st.DrawFn, name: str, selector: str) -> NewSubscription:
         modes = draw(st.sampled_from([None, None, None, (Mode.ENTER,), (Mode.LEAVE,)]))
     dwell_s = 0.0 if tos is Tos.EVERY else draw(st.sampled_from([0.0, 0.0, 0.5, 1.0, 5.0, 61.0]))
     expires = draw(st.sampled_from([None, None, None, None, START + 15_000]))
-    return NewSubscription(name, selector, tos, modes, dwell_s, expires)
+    new = NewSubscription(name, selector, tos, modes, dwell_s, expires)
+    return draw(at_the_boundary(new)) if draw(st.booleans()) else new
+
+
+@st.composite
+def at_the_boundary(draw: st.DrawFn, new: NewSubscription) -> NewSubscription:
+    """The same with options that look closer at the boundary, where they have a meaning."""
+    if not is_anchored_within(parse_selector(new.selector)):
+        return new
+    return msgspec.structs.replace(
+        new,
+        hysteresis_m=draw(st.sampled_from([0.0, 0.0, 1.0, 20_000.0, 60_000.0, 100_000.0])),
+        unc_factor=draw(st.sampled_from([0.0, 0.0, 0.5, 3.0])),
+        crossing=new.tos is not Tos.EVERY and draw(st.booleans()),
+    )

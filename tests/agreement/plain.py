@@ -4,7 +4,7 @@ Truth comes from the plain evaluator of the selector tests, point-in-zone from `
 edits do to them are written down once more here. There is no device and no server in it: fixes go in, lists come out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,9 @@ from matcher.selector.parser import parse_selector
 from server.pubsub.subscriptions import NewSubscription
 from tests.agreement.harness import OID
 from tests.matcher.reference import anchor_of, evaluate, filters, is_anchor, speaks_of
+from zones.boundaries import boundary_of
 from zones.covers import prepare
+from zones.crossings import along, stretches_in
 from zones.shapes import Point, Shape
 from zones.validation import check_shape
 
@@ -56,12 +58,27 @@ class _Points:
 
     def __post_init__(self) -> None:
         self.area, self.region = prepare(self.shape), from_shape(self.shape)
+        self.boundary = boundary_of(self.shape)
 
     def __contains__(self, point: Point) -> bool:
         return self.area.covers(point)
 
     def relation_of(self, shape: Shape) -> str:
         return str(relate_on_globe(from_shape(shape), self.region))
+
+
+@dataclass
+class _Counted:
+    """A zone that counts as entered, or not, wherever the point is."""
+
+    points: _Points
+    inside: bool
+
+    def __contains__(self, point: Point) -> bool:
+        return self.inside
+
+    def relation_of(self, shape: Shape) -> str:
+        return self.points.relation_of(shape)
 
 
 @dataclass
@@ -79,6 +96,7 @@ class _Subscription:
     selector: Any
     inline: dict[t.ZoneRef, dict[str, _Points]]
     who: str
+    changed: Instant
 
     @property
     def modes(self) -> tuple[Mode, ...]:
@@ -104,6 +122,7 @@ class _State:
     since: Instant = 0
     visit: int | None = None
     pending: Instant | None = None
+    inside: bool | None = None  # as counted with a dead band; None: as the last edge says
 
 
 @dataclass
@@ -120,6 +139,8 @@ class Plain:
     zones: dict[str, _Zone] = field(default_factory=dict)
     subscriptions: dict[str, _Subscription] = field(default_factory=dict)
     granted: frozenset[Mode] = frozenset(Mode)  # by alice, whose object it is, to anybody else
+    clock: Callable[[], Instant] = lambda: 0
+    granted_since: Instant = 0
     states: dict[tuple[int, str], _State] = field(default_factory=dict)
     told: Told = field(default_factory=dict)
     newest: Instant | None = None
@@ -151,7 +172,9 @@ class Plain:
             for ref in _refs(selector)
             if isinstance(ref, t.InlineZone)
         }
-        self.subscriptions[new.name] = _Subscription(old.uid if old else self._uid(), new, selector, inline, who)
+        changed = old.changed if old is not None and old.new == new else self.clock()
+        uid = old.uid if old else self._uid()
+        self.subscriptions[new.name] = _Subscription(uid, new, selector, inline, who, changed)
         self._end_dwells(before)
 
     def unsubscribe(self, name: str) -> None:
@@ -160,6 +183,8 @@ class Plain:
 
     def grant(self, modes: frozenset[Mode]) -> None:
         before = self._tasks()
+        if modes != self.granted:
+            self.granted_since = self.clock()
         self.granted = modes
         self._end_dwells(before)
 
@@ -183,20 +208,35 @@ class Plain:
     def _time(self, now: Instant) -> list[Instant]:
         ended = []
         for binding in self._bindings():
-            state = self._state(binding)
-            if state.pending is None:
-                continue
-            new = binding.subscription.new
-            due = state.pending + round(new.dwell_s * 1000)
-            if due <= now and (new.expires is None or due < new.expires):
+            due = self._due(binding, now)
+            if due is not None:
                 assert self.last is not None
+                state = self._state(binding)
+                was = state.holds if state.inside is None else state.inside
                 self._enter(binding, due, self.last)
+                state.inside = was
                 ended.append(due)
         return ended
 
+    def _due(self, binding: _Binding, now: Instant) -> Instant | None:
+        """When a dwell has ended by now."""
+        new, pending = binding.subscription.new, self._state(binding).pending
+        due = None if pending is None else pending + round(new.dwell_s * 1000)
+        return due if due is not None and due <= now and (new.expires is None or due < new.expires) else None
+
     def _step(self, binding: _Binding, event: Event) -> None:
         new, state = binding.subscription.new, self._state(binding)
-        truth = self._truth(binding, event)
+        inside = self._count_inside(binding, event)
+        truth = self._truth(binding, event, inside)
+        is_over = new.expires is not None and event.ts >= new.expires
+        if new.crossing and truth is False and not (state.holds or state.inside) and state.pending is None:
+            self._cross(binding, event)
+        self._take(binding, event, truth)
+        if inside is not None and not is_over:
+            state.inside = inside
+
+    def _take(self, binding: _Binding, event: Event, truth: bool | None) -> None:
+        new, state = binding.subscription.new, self._state(binding)
         is_over = new.expires is not None and event.ts >= new.expires
         if truth is None or is_over or (new.tos is Tos.FIRST and state.edges > 0):
             return
@@ -218,6 +258,54 @@ class Plain:
                 self._tell(
                     binding, Mode.LEAVE, event.ts, event, visit=state.visit, duration_s=(event.ts - state.since) / 1000
                 )
+
+    def _count_inside(self, binding: _Binding, event: Event) -> bool | None:
+        """None if there is no dead band, or no place."""
+        new, state, points = binding.subscription.new, self._state(binding), self._points(binding)
+        if points is None or event.loc is None or not (new.hysteresis_m or new.unc_factor):
+            return None
+        depth_m, band_m = points.boundary.depth_m(event.loc), self._band_m(binding, event)
+        if event.loc in points and depth_m >= band_m:
+            return True
+        if event.loc not in points and -depth_m >= band_m:
+            return False
+        return state.holds if state.inside is None else state.inside
+
+    def _band_m(self, binding: _Binding, event: Event) -> float:
+        new, points = binding.subscription.new, self._points(binding)
+        assert points is not None
+        return min(new.hysteresis_m + new.unc_factor * (event.unc or 0), points.boundary.widest_band_m)
+
+    def _cross(self, binding: _Binding, event: Event) -> None:
+        """Enter and leave for each stay on the way from the last event, both of them outside."""
+        points, last, subscription = self._points(binding), self.last, binding.subscription
+        since = max(subscription.changed, 0 if subscription.who == "alice" else self.granted_since)
+        if points is None or last is None or last.loc is None or event.loc is None or last.ts <= since:
+            return
+        gap_ms = event.ts - last.ts
+        if gap_ms > 300_000 or last.loc in points or event.loc in points or not self._truth(binding, event, True):
+            return
+        for shares in stretches_in(points.boundary, last.loc, event.loc):
+            if points.boundary.depth_m(along(last.loc, event.loc, sum(shares) / 2)) < self._band_m(binding, event):
+                continue
+            begin, end = (
+                msgspec.structs.replace(
+                    event, ts=last.ts + round(share * gap_ms), loc=along(last.loc, event.loc, share)
+                )
+                for share in shares
+            )
+            self._take(binding, begin, True)
+            due = self._due(binding, end.ts)
+            if due is not None:
+                place = along(last.loc, event.loc, (due - last.ts) / gap_ms)
+                self._enter(binding, due, msgspec.structs.replace(event, loc=place))
+            self._take(binding, end, False)
+
+    def _points(self, binding: _Binding) -> _Points | None:
+        for zones in self._resolved(binding.subscription).values():
+            if binding.target in zones:
+                return zones[binding.target]
+        return None
 
     def _enter(self, binding: _Binding, ts: Instant, event: Event) -> None:
         state = self._state(binding)
@@ -262,8 +350,13 @@ class Plain:
                 found.setdefault(target, _Binding(subscription, target)).parts.append((signed, anchor))
         return found
 
-    def _truth(self, binding: _Binding, event: Event) -> bool | None:
+    def _truth(self, binding: _Binding, event: Event, inside: bool | None = None) -> bool | None:
         known = self._resolved(binding.subscription)
+        if inside is not None:
+            known = {
+                ref: {key: _Counted(zone, inside) if key == binding.target else zone for key, zone in zones.items()}
+                for ref, zones in known.items()
+            }
         named = msgspec.structs.replace(event, oid=OID)
         values = [evaluate(part, named, known, binding.target or None, anchor) for part, anchor in binding.parts]
         return True if True in values else None if None in values else False
@@ -300,8 +393,6 @@ class Plain:
         versions = {zone.uid: zone.version for zone in self.zones.values()}
         tasks = {}
         for binding in self._bindings():
-            if self._state(binding).pending is None:
-                continue
             known = self._resolved(binding.subscription)
             terms = set()
             for part, anchor in binding.parts:
@@ -322,6 +413,7 @@ class Plain:
                 terms.add(tuple(signed))
             new = binding.subscription.new
             service = (new.tos, binding.subscription.modes, new.dwell_s, new.expires)
+            service += (new.hysteresis_m, new.unc_factor, new.crossing)
             tasks[binding.subscription.uid, binding.target] = (frozenset(terms), service)
         return tasks
 
@@ -329,7 +421,7 @@ class Plain:
         after = self._tasks()
         for key, task in before.items():
             if key in self.states and after.get(key) != task:
-                self.states[key].pending = None
+                self.states[key].pending = self.states[key].inside = None
 
 
 def _refs(node: Any) -> Iterator[t.ZoneRef]:

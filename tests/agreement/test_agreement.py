@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent_sdk.protocol.codec import JSON, MSGPACK
 from server.pubsub.subscriptions import NewSubscription
-from tests.agreement.drawing import ORIGINS, TAGS, Fix, fixes, selectors, services, shapes
+from tests.agreement.drawing import ORIGINS, TAGS, Fix, fences, fixes, moves, selectors, services, shapes
 from tests.agreement.harness import Phone, Site, Template
 from tests.agreement.plain import Plain, readable
 from zones.shapes import Shape
@@ -39,7 +39,7 @@ class Story:
 
 
 @st.composite
-def stories(draw: st.DrawFn, *, max_steps: int = 14) -> Story:
+def stories(draw: st.DrawFn, *, max_steps: int = 14, at_boundary: bool = False) -> Story:
     origin = draw(st.sampled_from(ORIGINS))
     names = ("SYSTEM.a", "SYSTEM.b", "SYSTEM.c")[: draw(st.integers(1, 3))]
     tags = st.sets(st.sampled_from(TAGS)).map(lambda found: tuple(sorted(found)))
@@ -47,6 +47,9 @@ def stories(draw: st.DrawFn, *, max_steps: int = 14) -> Story:
     subscriptions = []
     for number in range(draw(st.integers(1, 3))):
         who = draw(st.sampled_from(SUBSCRIBERS))
+        if at_boundary:
+            subscriptions.append((who, draw(fences(f"s{number}", names))))
+            continue
         selector = draw(selectors(origin, names, inline=who == "alice"))
         subscriptions.append((who, draw(services(f"s{number}", selector))))
     # What a killed device had not written down is that a fix was the newest: late ones would be news to it.
@@ -54,7 +57,7 @@ def stories(draw: st.DrawFn, *, max_steps: int = 14) -> Story:
     accidents = st.sampled_from(["cut", "connect", "connect", "reopen", "kill" if kills else "restart"])
     losses = st.tuples(st.just("connect"), st.integers(0, 6))
     times = st.tuples(st.just("time"), st.sampled_from([1, 499, 1000, 5000, 61_000]))
-    fix = fixes(origin, late=not kills)
+    fix = moves(origin) if at_boundary else fixes(origin, late=not kills)
     steps = draw(st.lists(st.one_of(fix, fix, fix, times, accidents, losses), min_size=5, max_size=max_steps))
     return Story(places, tuple(subscriptions), tuple(steps), draw(st.booleans()))
 
@@ -69,8 +72,9 @@ def set_up(site: Site, story: Story) -> None:
 
 def check(template: Template, story: Story) -> None:
     codec = JSON if story.is_text else MSGPACK
-    plain, newest = Plain(), None
+    newest = None
     with Site(template, lease_s=LONG_LEASE_S) as server, Site(template, lease_s=LONG_LEASE_S) as remote:
+        plain = Plain(clock=server.clock, granted_since=server.clock())
         for site in (server, remote):
             set_up(site, story)
         for place in story.places:
@@ -147,6 +151,13 @@ def test_server_device_and_plain_words_tell_the_same(template: Template, story: 
 
 
 @pytest.mark.slow
+@given(story=stories(at_boundary=True))
+@settings(relaxed, max_examples=200)
+def test_dead_bands_and_crossings_are_the_same_everywhere(template: Template, story: Story) -> None:
+    check(template, story)
+
+
+@pytest.mark.slow
 @given(story=stories())
 @settings(relaxed, max_examples=30)
 def test_a_server_that_dies_after_every_step_tells_the_same(template: Template, story: Story) -> None:
@@ -187,6 +198,12 @@ def test_server_device_and_plain_words_tell_the_same_at_full_size(
     def hold(story: Story) -> None:
         check(template, story)
 
+    @given(story=stories(max_steps=40, at_boundary=True))
+    @settings(relaxed, max_examples=3000)
+    def hold_at_boundary(story: Story) -> None:
+        check(template, story)
+
     FIGURES.clear()
     hold()
+    hold_at_boundary()
     record_result("agreement", dict(FIGURES))

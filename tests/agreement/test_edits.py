@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from agent_sdk.protocol.codec import JSON, MSGPACK
-from matcher.once import Mode
+from matcher.once import Mode, interrupted
 from privacy.policies import Operation
 from server.pubsub.entries import BindingKey
 from server.pubsub.identifiers import notification_id
 from server.pubsub.subscriptions import NewSubscription
-from tests.agreement.drawing import ORIGINS, TAGS, Fix, fixes, selectors, services, shapes
+from tests.agreement.drawing import ORIGINS, TAGS, Fix, fences, fixes, moves, selectors, services, shapes
 from tests.agreement.harness import ALL, Phone, Site, Template
 from tests.agreement.plain import Plain, readable
 from tests.agreement.test_agreement import LONG_LEASE_S, SUBSCRIBERS, by_binding
@@ -34,7 +34,7 @@ relaxed = settings(
 
 
 @st.composite
-def edits(draw: st.DrawFn, origin: tuple[float, float]) -> tuple[Any, ...]:
+def edits(draw: st.DrawFn, origin: tuple[float, float], *, at_boundary: bool = False) -> tuple[Any, ...]:
     kind = draw(st.sampled_from(["zone", "no zone", "subscribe", "again", "pause", "pause", "unsubscribe", "grant"]))
     if kind == "zone":
         tags = tuple(sorted(draw(st.sets(st.sampled_from(TAGS)))))
@@ -44,6 +44,8 @@ def edits(draw: st.DrawFn, origin: tuple[float, float]) -> tuple[Any, ...]:
     if kind == "grant":
         return kind, draw(st.sampled_from([(), ALL, ALL, ALL, (Operation.ENTER,), (Operation.ENTER, Operation.LEAVE)]))
     name = draw(st.sampled_from(sorted(WHO)))
+    if kind == "subscribe" and at_boundary:
+        return kind, draw(fences(name, ZONES))
     if kind == "subscribe":
         selector = draw(selectors(origin, ZONES, inline=WHO[name] == "alice"))
         return kind, draw(services(name, selector))
@@ -51,16 +53,20 @@ def edits(draw: st.DrawFn, origin: tuple[float, float]) -> tuple[Any, ...]:
 
 
 @st.composite
-def histories(draw: st.DrawFn, max_steps: int = 16) -> tuple[Any, ...]:
+def histories(draw: st.DrawFn, max_steps: int = 16, *, at_boundary: bool = False) -> tuple[Any, ...]:
     origin = draw(st.sampled_from(ORIGINS))
     begin: list[Any] = [("zone", name, draw(shapes(origin)), (tag,)) for name, tag in zip(ZONES, TAGS, strict=False)]
     begin.append(("grant", ALL))
     for name in draw(st.sampled_from([("s0",), ("s0", "s1"), ("s0", "s2")])):
-        begin.append(("subscribe", draw(services(name, draw(selectors(origin, ZONES[:2], inline=False))))))
-    fix = fixes(origin)
+        if at_boundary:
+            begin.append(("subscribe", draw(fences(name, ZONES[:2]))))
+        else:
+            begin.append(("subscribe", draw(services(name, draw(selectors(origin, ZONES[:2], inline=False))))))
+    fix = moves(origin) if at_boundary else fixes(origin)
     times = st.tuples(st.just("time"), st.sampled_from([1, 499, 1000, 5000, 61_000]))
     accidents = st.sampled_from([("connect",), ("reopen",), ("restart",)])
-    step = st.one_of(fix, fix, fix, times, edits(origin), edits(origin), accidents)
+    edit = edits(origin, at_boundary=at_boundary)
+    step = st.one_of(fix, fix, fix, times, edit, edit, accidents)
     return (*begin, *draw(st.lists(step, min_size=6, max_size=max_steps)))
 
 
@@ -69,7 +75,7 @@ class Pair:
 
     def __init__(self, server: Site, remote: Site, phone: Phone) -> None:
         self.server, self.remote, self.phone = server, remote, phone
-        self.plain = Plain()
+        self.plain = Plain(clock=server.clock, granted=frozenset())
         self.newest: int | None = None
 
     def go(self, step: Any) -> None:
@@ -163,8 +169,8 @@ class Pair:
 
 
 def settled(site: Site) -> dict[Any, Any]:
-    """Every state that is kept, but for dwells, which the server does not hear of."""
-    states = {key: msgspec.structs.replace(state, pending=None) for key, state in site.node.world.states.items()}
+    """Every state that is kept, but for dwells and what counts as inside, which the server does not hear of."""
+    states = {key: interrupted(state) for key, state in site.node.world.states.items()}
     return {key: state for key, state in states.items() if state.n}
 
 
@@ -187,6 +193,15 @@ def check(template: Template, history: tuple[Any, ...], is_text: bool) -> None:
 @given(history=histories(), is_text=st.booleans())
 @settings(relaxed, max_examples=100)
 def test_an_edit_tells_nobody_and_meets_the_next_event(
+    template: Template, history: tuple[Any, ...], is_text: bool
+) -> None:
+    check(template, history, is_text)
+
+
+@pytest.mark.slow
+@given(history=histories(at_boundary=True), is_text=st.booleans())
+@settings(relaxed, max_examples=100)
+def test_an_edit_meets_the_next_event_at_the_boundary_too(
     template: Template, history: tuple[Any, ...], is_text: bool
 ) -> None:
     check(template, history, is_text)
@@ -297,6 +312,11 @@ def test_edits_at_full_size(template: Template, record_result: Callable[[str, di
     def hold(history: tuple[Any, ...], is_text: bool) -> None:
         check(template, history, is_text)
 
+    @given(history=histories(max_steps=40, at_boundary=True), is_text=st.booleans())
+    @settings(relaxed, max_examples=2000)
+    def hold_at_boundary(history: tuple[Any, ...], is_text: bool) -> None:
+        check(template, history, is_text)
+
     @given(history=absences(max_steps=40))
     @settings(relaxed, max_examples=2000)
     def hold_absences(history: tuple[Any, ...]) -> None:
@@ -304,5 +324,6 @@ def test_edits_at_full_size(template: Template, record_result: Callable[[str, di
 
     FIGURES.clear()
     hold()
+    hold_at_boundary()
     hold_absences()
     record_result("agreement_edits", dict(FIGURES))
