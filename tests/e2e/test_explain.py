@@ -1,6 +1,8 @@
 """`explain`: who evaluates what, what of it is over, and why an event was told or was not."""
 
 import time
+from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
@@ -181,6 +183,46 @@ def test_an_event_fires_or_says_why_not(acme: Person, shop: Person) -> None:
     assert why(shop, fix(acme, 2, speed=1)) == [
         {"target": mall, "fires": True, "reason": "fired", "modes": ["leave"], "parts": ["speed > 5"]}
     ]
+
+
+def test_what_is_explained_of_a_walk_is_what_is_told_of_it(shop: Person) -> None:
+    """Each event is asked about, then published: the answer was right, for every type of service."""
+    shop.square(f"{shop.name}.Park", 0.6, 0, 1)
+    selector = f"({shop.name}) within ({shop.name}.Mall, {shop.name}.Park) AND speed > 2"
+    services: dict[str, dict[str, Any]] = {
+        "once": {},
+        "enters": {"modes": ["enter"]},
+        "every": {"tos": "every"},
+        "first": {"tos": "first"},
+        "band": {"hysteresis_m": 9000},
+        "crossing": {"crossing": True},
+        "ending": {"expires": NOON + 20 * 60_000},
+    }
+    for name, options in services.items():
+        shop.subscribe(name, selector, **options)
+    shop.publish({"ts": NOON - 1, "loc": [50, 50], "speed": 3})  # before its first event there is no object
+    rng, offset = Random(4), 0
+    reasons: Counter[str] = Counter()
+    for minute in range(40):
+        event: dict[str, Any] = {"ts": NOON + 60_000 * minute, "loc": [rng.uniform(-0.5, 2), 0.5]}
+        if rng.random() < 0.8:
+            event["speed"] = rng.choice((1, 3, 3, 3))
+        promised = []
+        for name in services:
+            for verdict in why(shop, event, name):
+                reasons[verdict["reason"]] += 1
+                told = [mode for mode in verdict.get("modes", ()) if verdict["fires"]]
+                told = [mode for mode in told if name != "enters" or mode == "enter"]
+                promised += [(name, verdict["target"], mode) for mode in told]
+        shop.publish(event)
+        page = shop.told(after=offset, limit=1000)
+        offset += len(page)
+        assert sorted(promised) == sorted((each["subscription"], each["target"], each["mode"]) for each in page)
+    assert offset > 30
+    assert reasons.keys() >= {
+        "fired", "dead_band", "already_inside", "already_outside", "condition_false", "condition_unknown", "expired",
+        "finished", "mode_not_asked",
+    }  # fmt: skip
 
 
 def test_asking_changes_nothing(acme: Person, shop: Person, live_server: LiveServer) -> None:
