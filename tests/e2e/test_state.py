@@ -1,10 +1,12 @@
 """`state`: who is inside now, since when, as far as granted now."""
 
+import asyncio
 import time
 from typing import Any
 
 import pytest
 
+from agent_sdk import Agent, CallbackSource
 from matcher.instants import format_instant
 from tests.e2e.conftest import LiveServer, Person
 
@@ -130,3 +132,26 @@ def test_a_distance_is_inside_while_it_is_near_and_both_allow_it(acme: Person, s
     )
     acme.grant(shop, "enter", "leave")
     assert standing(shop) == []
+
+
+def test_of_an_object_with_an_agent_what_it_reported_last_is_shown(acme: Person, shop: Person) -> None:
+    shop.square(f"{shop.name}.Z0", 0, 0, on_devices=True)
+    shop.subscribe("s", f"('{acme.name}/van') within ({shop.name}.Z0)")
+    credential = acme.enrol(f"{acme.name}/van")
+
+    async def drive(*lons: float) -> None:
+        source = CallbackSource()
+        async with Agent(acme.url, credential, source, state=None) as agent:
+            await agent.until_planned()
+            for lon in lons:
+                source.push(lon, 0.5, ts=NOON + round(60_000 * lon))
+            source.close()
+            await agent.run()
+
+    asyncio.run(drive(-1, 0.5))
+    (inside,) = standing(shop)
+    (enter,) = shop.told()
+    assert (inside["since"], inside["visit"]) == (enter["ts"], enter["id"])
+    asyncio.run(drive(2))  # another run without a file: the server hands the state over
+    assert standing(shop) == []
+    assert shop.told()[-1]["visit"] == enter["id"]
