@@ -21,7 +21,7 @@ from matcher.table.scans import exclude_comparisons
 
 __all__ = ["BoolStore", "NumberStore", "TimeStore"]
 
-Number = int | float
+_Number = int | float
 
 _BELOW, _EQUAL, _ABOVE, _INCOMPARABLE = 1, 2, 4, 8
 _ALLOWED = {
@@ -41,10 +41,10 @@ class _Comparisons:
         self._columns = Columns(np.int32, np.int8, np.float64, np.float64)  # filter, allowed, high, low
         self._odd = PlainStore(holds)
 
-    def _operand(self, test: Any) -> tuple[CompareOp, Number]:
+    def _operand(self, test: Any) -> tuple[CompareOp, _Number]:
         raise NotImplementedError
 
-    def _number(self, value: Any) -> Number:
+    def _number(self, value: Any) -> _Number:
         raise NotImplementedError
 
     def add(self, number: int, test: Any) -> None:
@@ -88,26 +88,26 @@ class _Comparisons:
 
 
 class NumberStore(_Comparisons):
-    def _operand(self, test: NumberTest) -> tuple[CompareOp, Number]:
+    def _operand(self, test: NumberTest) -> tuple[CompareOp, _Number]:
         return test.op, test.value
 
-    def _number(self, value: Number) -> Number:
+    def _number(self, value: _Number) -> _Number:
         return value
 
 
 class TimeStore(_Comparisons):
-    def _operand(self, test: TimeTest) -> tuple[CompareOp, Number]:
+    def _operand(self, test: TimeTest) -> tuple[CompareOp, _Number]:
         return test.op, test.ms
 
-    def _number(self, value: Time) -> Number:
+    def _number(self, value: Time) -> _Number:
         return value.ms
 
 
 class BoolStore(_Comparisons):
-    def _operand(self, test: BoolTest) -> tuple[CompareOp, Number]:
+    def _operand(self, test: BoolTest) -> tuple[CompareOp, _Number]:
         return CompareOp.EQ, test.value
 
-    def _number(self, value: bool) -> Number:
+    def _number(self, value: bool) -> _Number:
         return value
 
 
@@ -151,7 +151,7 @@ class _ComparisonIndex:
             self._odd.exclude(value, out)
 
 
-def _split(number: Number) -> tuple[float, float, int]:
+def _split(number: _Number) -> tuple[float, float, int]:
     """A number as two doubles, and the sign of what is still left of it."""
     if type(number) is float:
         return number, 0.0, 0
@@ -176,7 +176,7 @@ class _NumberCodes:
     def __len__(self) -> int:
         return len(self._highs)
 
-    def get(self, number: Number) -> int | None:
+    def get(self, number: _Number) -> int | None:
         high, low, rest = _split(number)
         place: int = -1 if rest else place_of_number(self._highs, self._lows, high, low)
         return None if place < 0 else place

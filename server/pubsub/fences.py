@@ -26,7 +26,7 @@ Key = tuple[int, str]  # a subscription's id, and the target of one of its bindi
 _NOWHERE: frozenset[str] = frozenset()
 
 
-class ZoneIndex(Protocol):
+class _ZoneIndex(Protocol):
     def put(self, key: str, shape: Shape) -> None: ...
 
     def remove(self, key: str) -> None: ...
@@ -41,7 +41,7 @@ class ZoneIndex(Protocol):
 class Fences:
     def __init__(self) -> None:
         self._shapes: dict[str, Shape] = {}
-        self._index: ZoneIndex = PlainZoneIndex()
+        self._index: _ZoneIndex = PlainZoneIndex()
         self._by_zone: dict[str, dict[Key, None]] = {}
         self._zones: dict[int, dict[str, frozenset[str]]] = {}  # by subscription and target
         self.is_asked = False  # about a place, so that a compiled index would be of use
@@ -57,7 +57,7 @@ class Fences:
         del self._shapes[zone_id]
         self._index.remove(zone_id)
 
-    def start(self, make: Callable[[Iterable[tuple[str, Shape]]], ZoneIndex]) -> None:
+    def start(self, make: Callable[[Iterable[tuple[str, Shape]]], _ZoneIndex]) -> None:
         """From now on use the index that this makes of all zones."""
         self._index = make(self._shapes.items())
 
