@@ -70,7 +70,7 @@ class ZoneIndex:
         self._reaches = np.zeros((_FIRST_SLOTS, 4), np.int64)
         self._spent = np.zeros(_FIRST_SLOTS, np.int64)
         self._budget = np.zeros(_FIRST_SLOTS, np.int64)
-        self._found = np.empty(_FIRST_FOUND, np.int64)
+        self._found = _pairs(_FIRST_FOUND)
         for key, shape in zones:
             self.put(key, shape)
         self._compact()
@@ -84,7 +84,7 @@ class ZoneIndex:
     @property
     def nbytes(self) -> int:
         """The memory of its arrays."""
-        arrays = (self._records, self._pool, self._figures, self._reaches, self._spent, self._budget, self._found)
+        arrays = (self._records, self._pool, self._figures, self._reaches, self._spent, self._budget)
         return sum(array.nbytes for array in arrays)
 
     def key_of(self, slot: int) -> Hashable:
@@ -124,12 +124,13 @@ class ZoneIndex:
     def covering(self, point: Point) -> list[Hashable]:
         """The keys of the zones that cover a point, in no order."""
         lon, lat = float(point[0]), float(point[1])
-        count = find(self._records, self._pool, self._figures, lon, lat, self._found, 0)
+        rows, found = self._found
+        count = find(self._records, self._pool, self._figures, lon, lat, 0, rows, found, 0)
         while count < 0:
-            self._found = np.empty(2 * len(self._found), np.int64)
-            count = find(self._records, self._pool, self._figures, lon, lat, self._found, 0)
+            rows, found = self._found = _pairs(2 * len(found))
+            count = find(self._records, self._pool, self._figures, lon, lat, 0, rows, found, 0)
         keys = self.keys
-        slots = self._found[:count].tolist()
+        slots = found[:count].tolist()
         if not slots or min(slots) >= 0:
             return [keys[slot] for slot in slots]
         return [keys[slot] for slot in self._settled(lon, lat, slots)]
@@ -141,18 +142,20 @@ class ZoneIndex:
         lons, lats = _as_compiled(lons), _as_compiled(lats)
         if len(lons) != len(lats):
             raise ValueError(f"there are {len(lons)} longitudes and {len(lats)} latitudes")
-        parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-        row, room = 0, max(_FIRST_FOUND, 2 * len(lons))
+        row, total = 0, len(lons)
+        found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         while True:
-            rows, slots = np.empty(room, np.int64), np.empty(room, np.int64)
-            count, row, _ = find_many(self._records, self._pool, self._figures, lons, lats, row, rows, slots)
-            parts.append((rows[:count], slots[:count]))
-            if row == len(lons):
+            rows, slots = _pairs(max(_FIRST_FOUND, 2 * total) << len(found))
+            count, row, doubts, _ = find_many(self._records, self._pool, self._figures, lons, lats, row, rows, slots)
+            rows, slots = rows[:count], slots[:count]
+            if doubts:
+                rows, slots = self._settled_many(lons, lats, rows, slots)
+            found.append((rows, slots))
+            if row == total:
                 break
-            room *= 2
-        rows, slots = parts[0] if len(parts) == 1 else (np.concatenate(each) for each in zip(*parts, strict=True))
-        doubts = np.flatnonzero(slots < 0)
-        return (rows, slots) if len(doubts) == 0 else self._settled_many(lons, lats, rows, slots, doubts)
+        if len(found) == 1:
+            return found[0]
+        return np.concatenate([rows for rows, _ in found]), np.concatenate([slots for _, slots in found])
 
     # --- doubts ---------------------------------------------------------------------------------------------
 
@@ -168,15 +171,13 @@ class ZoneIndex:
         lats: NDArray[np.float64],
         rows: NDArray[np.int64],
         slots: NDArray[np.int64],
-        doubts: NDArray[np.int64],
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         more_rows, more_slots = [], []
-        doubted_rows = rows[doubts].tolist()
-        for row, slot in zip(doubted_rows, slots[doubts].tolist(), strict=True):
+        certain = slots >= 0
+        for row, slot in zip(rows[~certain].tolist(), slots[~certain].tolist(), strict=True):
             settled = self._settled(float(lons[row]), float(lats[row]), (slot,))
             more_rows += [row] * len(settled)
             more_slots += settled
-        certain = slots >= 0
         rows = np.concatenate([rows[certain], np.asarray(more_rows, np.int64)])
         slots = np.concatenate([slots[certain], np.asarray(more_slots, np.int64)])
         order = np.argsort(rows, kind="stable")
@@ -299,10 +300,16 @@ def _chains(rings: Sequence[Ring]) -> NDArray[np.float64]:
     return np.array([point for ring in rings for point in (*ring, _BREAK)][:-1], np.float64)
 
 
+def _pairs(room: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return np.empty(room, np.int64), np.empty(room, np.int64)
+
+
 def _as_compiled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Arrays of one type: of another, such as one that can't be written to, the code would be compiled once more."""
-    found = np.ascontiguousarray(values, np.float64)
-    return found if found.flags.writeable and found.flags.aligned else found.copy()
+    if type(values) is not np.ndarray or values.dtype != np.float64:
+        values = np.array(values, np.float64)
+    flags = values.flags
+    return values if flags.carray and flags.writeable else values.copy()
 
 
 def _doubled(array: np.ndarray) -> np.ndarray:

@@ -140,7 +140,7 @@ def _crosses(ax, ay, bx, by, px, py, rx, ry):
     return 1 if (side > 0.0) != (other > 0.0) else 0
 
 
-@njit(cache=True)
+@njit(inline="always", cache=True)
 def walk(floats, at, count, inside, px, py, rx, ry):
     """Go from r, which is inside (1) or not (0), to p: 1 and 0 for p then, 2 on an edge, -1 if rounding may decide."""
     # Without branches: which edges are crossed is not to be foreseen, and a wrong guess costs the processor more than
@@ -213,6 +213,9 @@ def _keep_meeting(source, at, count, target, to, x, y, shift):
             end += 2
         else:
             is_chained = False
+    if end - to == 4:  # one edge or two: the processor foresees best what is always the same
+        target[end] = target[end + 1] = math.nan
+        end += 2
     return (end - to) // 2
 
 

@@ -37,7 +37,9 @@ _F = 1 / 298.257223563
 _B = _A * (1 - _F)
 _MARGIN_M = 0.01  # Vincenty's formula is off by less than 0.5 mm
 _ROUNDS = 30
-_ABREAST = 64  # points
+_ABREAST = 32  # points
+_LINE = 8  # words in a line of the cache
+_CACHED = 1 << 20  # words that a cache may hold: there is no need to wait for them together
 _FULL = -1
 
 
@@ -81,49 +83,49 @@ def _distance_m(lon_a, lat_a, lon_b, lat_b):
     return math.nan
 
 
-@njit(cache=True)
-def _in_circle(figure, px, py, pz, lon, lat):
+@njit(inline="always", cache=True)
+def _in_circle(figures, slot, px, py, pz, lon, lat):
     """1 or 0, or -1 next to the rim."""
-    dx, dy, dz = px - figure[0], py - figure[1], pz - figure[2]
+    dx, dy, dz = px - figures[slot, 0], py - figures[slot, 1], pz - figures[slot, 2]
     chord = dx * dx + dy * dy + dz * dz
-    if chord <= figure[3]:
-        return 1
-    if chord > figure[4]:
-        return 0
-    beyond = _distance_m(figure[5], figure[6], lon, lat) - figure[7]
-    return 1 if beyond < -_MARGIN_M else 0 if beyond > _MARGIN_M else -1
+    if chord <= figures[slot, 3] or chord > figures[slot, 4]:
+        return np.int64(chord <= figures[slot, 3])
+    beyond = _distance_m(figures[slot, 5], figures[slot, 6], lon, lat) - figures[slot, 7]
+    return np.int64(1 if beyond < -_MARGIN_M else 0 if beyond > _MARGIN_M else -1)
 
 
 @njit(inline="always", cache=True)
-def _in_rectangle(figure, lon, lat):
-    if not figure[1] <= lat <= figure[3]:
-        return 0
-    if figure[0] <= figure[2]:
-        return 1 if figure[0] <= lon <= figure[2] else 0
-    return 1 if lon >= figure[0] or lon <= figure[2] else 0
+def _in_rectangle(figures, slot, lon, lat):
+    west, south, east, north = figures[slot, 0], figures[slot, 1], figures[slot, 2], figures[slot, 3]
+    is_in_lons = (west <= lon) & (lon <= east) if west <= east else (west <= lon) | (lon <= east)
+    return np.int64((south <= lat) & (lat <= north) & is_in_lons)
 
 
 @njit(cache=True)
-def find(records, pool, figures, lon, lat, found, count):
-    """Write the slots of the zones that cover a point behind the `count` that are there; the new count, -1 if full."""
-    room = len(found)
+def find(records, pool, figures, lon, lat, row, rows, found, count):
+    """Write the slots of the zones that cover a point behind the `count` that are there; the new count, -1 if full.
+
+    With each goes the row of the point.
+    """
     if not _is_plain(lon, lat):
-        if count == room:
+        if count == len(found):
             return _FULL
-        found[count] = MANY_NAMES
+        rows[count], found[count] = row, MANY_NAMES
         return count + 1
     x, y = cell_of(lon + 180.0), cell_of(lat + 90.0)
     record, shift = np.int64(0), TOP
     while records[record, 0]:
-        start = records[record, 1]
-        for at in range(start, start + records[record, 2]):
-            if count == room:
-                return _FULL
-            found[count] = pool[at]
+        start, used = records[record, 1], records[record, 2]
+        if count + used > len(found):
+            return _FULL
+        for at in range(start, start + used):
+            rows[count], found[count] = row, pool[at]
             count += 1
         shift -= BITS
         record = _part(records[record, 0], x, y, shift)
-    return _find_in_cell(records, pool, figures, lon, lat, x, y, record, shift, found, count)
+    return _find_in_cell(
+        records, pool, pool.view(np.float64), figures, lon, lat, x, y, record, shift, row, rows, found, count
+    )
 
 
 @njit(inline="always", cache=True)
@@ -137,16 +139,15 @@ def _part(block, x, y, shift):
     return np.int64(block) + ((y >> shift) & (FAN - 1)) * FAN + ((x >> shift) & (FAN - 1))
 
 
-@njit(cache=True)
-def _find_in_cell(records, pool, figures, lon, lat, x, y, record, shift, found, count):
+@njit(inline="always", cache=True)
+def _find_in_cell(records, pool, floats, figures, lon, lat, x, y, record, shift, row, rows, found, count):
     """The same for the entries of a cell that is not divided."""
-    room = len(found)
     at = np.int64(records[record, 1])
     end = at + records[record, 2]
-    floats = pool.view(np.float64)
+    if count + (end - at) > len(found):
+        return _FULL
     rx, ry = reference_point((x >> shift) << shift, (y >> shift) << shift, shift)
-    is_on_sphere = False
-    sx = sy = sz = 0.0
+    has_circles = False
     while at < end:
         word = pool[at]
         at += 1
@@ -156,27 +157,45 @@ def _find_in_cell(records, pool, figures, lon, lat, x, y, record, shift, found, 
             verdict = walk(floats, at, points, (word >> INSIDE_BIT) & 1, lon, lat, rx, ry)
             at += 2 * points
         elif kind == COVERS:
-            verdict = 1
+            verdict = np.int64(1)
         elif kind == RECTANGLE:
-            verdict = _in_rectangle(figures[slot], lon, lat)
+            verdict = _in_rectangle(figures, slot, lon, lat)
         elif kind == CIRCLE:
-            if not is_on_sphere:
-                sx, sy, sz = sphere_point(lon, lat)
-                is_on_sphere = True
-            verdict = _in_circle(figures[slot], sx, sy, sz, lon, lat)
+            has_circles = True
+            continue
         else:
-            verdict = -1
-        if verdict != 0:
-            if count == room:
-                return _FULL
-            found[count] = slot if verdict > 0 else ~slot
-            count += 1
+            verdict = np.int64(-1)
+        # Without a branch, for none could be foreseen: the slot, or its complement for -1, stays if it is counted.
+        rows[count] = row
+        found[count] = slot ^ (verdict >> 63)
+        count += verdict != 0
+    if has_circles:  # apart from the rest, which is faster without the registers that they need
+        count = _find_circles(records, pool, figures, lon, lat, record, row, rows, found, count)
+    return count
+
+
+@njit(cache=True)
+def _find_circles(records, pool, figures, lon, lat, record, row, rows, found, count):
+    at = np.int64(records[record, 1])
+    end = at + records[record, 2]
+    x, y, z = sphere_point(lon, lat)
+    while at < end:
+        word = pool[at]
+        at += 1 + 2 * (word >> COUNT_BIT)
+        if (word >> KIND_BIT) & 7 == CIRCLE:
+            slot = word & SLOT_MASK
+            verdict = _in_circle(figures, slot, x, y, z, lon, lat)
+            rows[count] = row
+            found[count] = slot ^ (verdict >> 63)
+            count += verdict != 0
     return count
 
 
 @njit(cache=True, nogil=True)
 def find_many(records, pool, figures, lons, lats, row, rows, found):
-    """Pairs of a row and what `find` says of it, from `row` on until there is no more room: how many, and the next row.
+    """Pairs of a row and what `find` says of it, from `row` on until there is no more room.
+
+    How many, the next row, how many of the pairs are doubts, and a number without meaning.
 
     In a large grid most of the time is spent waiting for memory. So a number of points go down side by side, a level
     at a time, and the processor waits for all of them at once.
@@ -185,6 +204,8 @@ def find_many(records, pool, figures, lons, lats, row, rows, found):
     cells, shifts = np.empty(_ABREAST, np.int64), np.empty(_ABREAST, np.int64)
     going = np.empty(_ABREAST, np.int64)
     simple = np.empty(_ABREAST, np.bool_)  # nothing was found on the way
+    floats = pool.view(np.float64)
+    is_large = len(pool) > _CACHED
     touched = 0
     count = 0
     while row < len(lons):
@@ -212,19 +233,29 @@ def find_many(records, pool, figures, lons, lats, row, rows, found):
                     still += 1
                 else:
                     shifts[i] = shift
-                    if used:
-                        touched ^= pool[records[cell, 1]]
+                    if is_large:
+                        start = records[cell, 1]
+                        for line in range(start, start + min(used, 3 * _LINE), _LINE):
+                            touched ^= pool[line]
             shift -= BITS
         for i in range(abreast):
             lon, lat = lons[row], lats[row]
             if simple[i]:
-                after = _find_in_cell(records, pool, figures, lon, lat, xs[i], ys[i], cells[i], shifts[i], found, count)
+                after = _find_in_cell(
+                    records, pool, floats, figures, lon, lat, xs[i], ys[i], cells[i], shifts[i], row, rows, found, count
+                )
             else:
-                after = find(records, pool, figures, lon, lat, found, count)
+                after = find(records, pool, figures, lon, lat, row, rows, found, count)
             if after < 0:
-                return count, row, touched
-            for k in range(count, after):
-                rows[k] = row
+                return count, row, _doubts(found, count), touched
             count = after
             row += 1
-    return count, row, touched
+    return count, row, _doubts(found, count), touched
+
+
+@njit(cache=True)
+def _doubts(found, count):
+    doubts = 0
+    for i in range(count):
+        doubts += found[i] < 0
+    return doubts
