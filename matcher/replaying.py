@@ -20,16 +20,17 @@ import shapely
 
 from matcher.anchors import Anchor, anchor_zone
 from matcher.confinement import zones_around
-from matcher.errors import SelectorNotSupported
 from matcher.evaluation import Folded, Rule, expire, fold
 from matcher.events import Event
 from matcher.once import Instant, Mode, OnceState, Service
 from matcher.places import Place
 from matcher.planar import PlanarRegion
+from matcher.proximity import Nearing
+from matcher.replayed_distances import ReplayedDistances
 from matcher.selector.binding import bind, depends_on_object, inline_zones
-from matcher.selector.conditions import leaves
+from matcher.selector.conditions import depends_on_others
 from matcher.selector.format import format_zone_ref
-from matcher.selector.tree import Condition, Const, Distance, NamedZone, Selector, ZoneSet, ZoneTag
+from matcher.selector.tree import Condition, Const, NamedZone, Selector, ZoneSet, ZoneTag
 from zones.boundaries import Boundary
 from zones.covers import prepare
 from zones.names import SYSTEM, is_system
@@ -40,7 +41,8 @@ __all__ = ["Counts", "Messages", "Replay", "ReplayZones", "Told"]
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What the subscriber would have been told; `target` is None where the binding speaks of a whole list."""
+    """What the subscriber would have been told; `target` is a zone's name, of a distance the other oid, and None where
+    the binding speaks of a whole list."""
 
     oid: str
     ts: Instant
@@ -53,8 +55,10 @@ class Messages(msgspec.Struct, frozen=True):
     """What would have been sent: to a server that evaluates, or by agents that do, and to them."""
 
     server: int  # a fix each
-    device: int  # a report for each edge, also for one that `modes` hides: the server keeps count of them
-    dispatch: int  # a plan for each object that has bindings
+    # A report for each edge that devices find, also for one that `modes` hides: the server keeps count of them. And
+    # each fix of an object to which somebody wants to know a distance: no device knows where another one is.
+    device: int
+    dispatch: int  # a plan for each object that has bindings, or the wish to hear where it is
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -112,10 +116,13 @@ class ReplayZones:
 
 
 class Replay:
-    """Everything that the subscription remembers while fixes pass."""
+    """Everything that the subscription remembers while fixes pass.
 
-    def __init__(self, selector: Selector, service: Service, zones: ReplayZones) -> None:
-        _refuse_distance(selector)
+    If the selector speaks of distances, `oids` are those of all objects that will come.
+    """
+
+    def __init__(self, selector: Selector, service: Service, zones: ReplayZones, oids: Iterable[str] = ()) -> None:
+        self._distances = ReplayedDistances(selector, service, zones, zones, oids)
         self._selector, self._service, self._zones = selector, service, zones
         self._shared = None if depends_on_object(selector) else self._bound("")
         self._near = _Near(zones)
@@ -135,6 +142,9 @@ class Replay:
             rules = thing.bindings.at(near, thing.live)
             if rules:
                 self._accept(thing, fold(rules, thing.states, step.before, step.event, self._zones), told)
+            if thing.is_linked:
+                self._reports += 1
+                self._tell_distances(self._distances.fold(thing.folded, step.event), told)
         return told
 
     def _step(self, event: Event) -> "_Step | None":
@@ -156,11 +166,12 @@ class Replay:
             for thing in self._things.values():
                 rules = thing.bindings.at((), thing.live)
                 self._accept(thing, expire(rules, thing.states, thing.last, self._newest), told)
+            self._tell_distances(self._distances.expire(self._newest), told)
         return told
 
     @property
     def counts(self) -> Counts:
-        bound = sum(not thing.bindings.is_empty for thing in self._things.values())
+        bound = sum(thing.is_linked or not thing.bindings.is_empty for thing in self._things.values())
         return Counts(
             samples=self._samples,
             objects=len(self._things),
@@ -186,20 +197,30 @@ class Replay:
                 target = self._zones.name(happening.key)
                 told.append(Told(thing.oid, edge.ts, target, edge.mode, happening.event.loc))
 
+    def _tell_distances(self, nearings: Iterable[Nearing[tuple[str, str]]], told: list[Told]) -> None:
+        for nearing in nearings:
+            key, edge = nearing.key, nearing.edge
+            if self._service.tells(edge.mode):
+                self._told[edge.mode] += 1
+                other = self._distances.other_of(key)
+                target = self._zones.name(key[1]) if other is None else other
+                told.append(Told(self._distances.left_of(key), edge.ts, target, edge.mode, nearing.event.loc))
+
     def _thing(self, oid: str) -> "_Thing":
         """The object, known by the way in which its oid was first written."""
         folded = fold_name(oid)
         thing = self._things.get(folded)
         if thing is None:
             bindings = self._bound(oid) if self._shared is None else self._shared
-            thing = self._things[folded] = _Thing(oid, bindings)
+            is_linked = self._distances.is_linked(folded)
+            thing = self._things[folded] = _Thing(oid, folded, is_linked, bindings)
             self._near.add(bindings)
         self._by_oid[oid] = thing
         return thing
 
     def _bound(self, oid: str) -> "_Bindings":
         bounds = bind(self._selector, oid, self._zones)
-        able = (bound for bound in bounds if bound.condition != Const(False))
+        able = (each for each in bounds if each.condition != Const(False) and not depends_on_others(each.condition))
         return _Bindings([self._rule(bound.target, bound.condition) for bound in able])
 
     def _rule(self, target: str, condition: Condition) -> Rule[str]:
@@ -211,6 +232,8 @@ class Replay:
 @dataclass
 class _Thing:
     oid: str
+    folded: str
+    is_linked: bool
     bindings: "_Bindings"
     states: dict[str, OnceState] = field(default_factory=dict)
     live: set[str] = field(default_factory=set)
@@ -290,15 +313,6 @@ class _Near:
         boxes = [(zone, box) for zone in self._known for box in prepare(self._zones.shape(zone)).boxes]
         self._keys = [zone for zone, _ in boxes]
         self._tree = shapely.STRtree([shapely.box(*box) for _, box in boxes])
-
-
-def _refuse_distance(selector: Selector) -> None:
-    if any(isinstance(leaf, Distance) for leaf in leaves(cast(Condition, selector))):
-        raise SelectorNotSupported(
-            "The selector uses 'distance', which is not replayed: it depends on other objects' events and their age.",
-            hint="Use within or one of the eight relations.",
-            word="distance",
-        )
 
 
 def _way(step: _Step) -> tuple[float, float, float, float]:

@@ -13,7 +13,7 @@ from matcher.once import Mode, Tos
 from matcher.region_features import IdDuplicate, named
 from matcher.replaying import Counts, Replay, ReplayZones, Told
 from matcher.selector.attributes import attributes_in
-from matcher.selector.binding import zone_refs
+from matcher.selector.binding import distances, zone_refs
 from matcher.selector.format import format_zone_ref
 from matcher.selector.parser import parse_selector
 from matcher.selector.tree import InlineZone, NamedZone, Selector
@@ -67,6 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--unc-factor", type=float, default=0.0, metavar="K", help="widen that by so many times a fix's unc"
     )
     parser.add_argument("--crossing", action="store_true", help="tell also what was passed through between two fixes")
+    parser.add_argument(
+        "--stale-s",
+        type=float,
+        default=300.0,
+        metavar="S",
+        help="how long a place is good for a distance (default: 300)",
+    )
     parser.add_argument("--out", metavar="FILE", help="write the notifications as Parquet")
     add_json_argument(parser)
 
@@ -81,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
         hysteresis_m=args.hysteresis_m,
         unc_factor=args.unc_factor,
         crossing=args.crossing,
+        stale_s=args.stale_s,
     )
     selector = _parse(args.selector)
     try:
@@ -96,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     trace = Trace(args.trace, attributes_in(selector))
     for name in trace.unknown:
         explain(f"{args.trace} has no column {name}: the selector's {name} is unknown in every fix.")
-    replay = Replay(selector, service, zones)
+    replay = Replay(selector, service, zones, trace.oids() if distances(selector) else ())
     told: list[Told] = []
     with Progress("Replaying", len(trace)) as progress:
         done = 0

@@ -79,6 +79,14 @@ class Trace:
             yield self._events(batch, start)
             start += batch.num_rows
 
+    def oids(self) -> list[str]:
+        """All of its objects, in the order in which they come."""
+        found: dict[str, None] = {}
+        for batch in self._source.iter_batches(_BATCH, columns=["oid"]):
+            column = batch.column("oid").drop_null().cast(pa.string())
+            found |= dict.fromkeys(column.unique().to_pylist())
+        return list(found)
+
     def _events(self, batch: pa.RecordBatch, start: int) -> list[Event]:
         columns = {name: self._converted(name, batch.column(name), start) for name in self._columns}
         oids, instants = columns["oid"].to_pylist(), columns["ts"].to_pylist()

@@ -47,11 +47,14 @@ def all_told(person: Person) -> Iterator[tuple[Any, ...]]:
         ("(*) within (SYSTEM.*)", {"hysteresis_m": 50.0, "modes": ["enter"]}),
         ("NOT (*) within (SYSTEM.*)", {}),
         ("(*) within (SYSTEM.*) AND line BETWEEN 5 AND 30", {"tos": "every"}),
+        ("('ME/bus-8854') distance (2000, *)", {}),
+        ("('ME/bus-8854') distance (2000, *) AND line > 20 OR ('ME/bus-5012') within (SYSTEM.*)", {"tos": "every"}),
     ],
-    ids=["once", "first", "dead band", "not", "every"],
+    ids=["once", "first", "dead band", "not", "every", "distance", "distance or within"],
 )
 def test_a_server_does_what_replay_says(selector, options, town: LiveServer, shared_data: Path, tmp_path: Path, capsys):
     acme = town.user("acme")
+    selector = selector.replace("ME/", f"{acme.name}/")
     table = pq.read_table(shared_data / "traj_austin_bus.parquet").slice(0, FIXES)
     oids = [f"{acme.name}/{oid}" for oid in table["oid"].to_pylist()]
     lines = [int(oid[-2:]) for oid in oids]

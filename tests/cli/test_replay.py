@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import shapely
+from geographiclib.geodesic import Geodesic
 
 from server.cli.main import main
 
@@ -209,6 +210,34 @@ def test_real_traces_give_what_a_plain_reference_gives(tos, dwell_s, with_speed,
         "matches": modes.count("match"),
         "messages": {"server": 138_281, "device": len(expected), "dispatch": 182},
     }
+
+
+def _encounters(fixes: list[tuple[str, int, float, float]], left: str, metres: float) -> list[tuple[Any, ...]]:
+    """Every pair with that vehicle, looked at whenever one of the two is heard of."""
+    newest: dict[str, tuple[int, float, float]] = {}
+    near: set[str] = set()
+    told: list[tuple[Any, ...]] = []
+    for oid, ts, lon, lat in fixes:
+        newest[oid] = (ts, lon, lat)
+        here = newest.get(left)
+        for other in [each for each in newest if each != left] if oid == left else [oid]:
+            there = newest[other]
+            if here is None or ts - here[0] > 300_000 or ts - there[0] > 300_000:
+                continue
+            is_near = Geodesic.WGS84.Inverse(here[2], here[1], there[2], there[1])["s12"] < metres
+            if is_near is not (other in near):
+                near ^= {other}
+                told.append((left, ts, other, "enter" if is_near else "leave", here[1], here[2]))
+    return told
+
+
+@pytest.mark.slow
+def test_real_encounters_are_what_a_plain_reference_finds(austin: Austin, replay):
+    selector = "('bus-8854') distance (800, *)"
+    _, told = replay("--zones", austin.zones, "--trace", austin.trace, "--selector", selector)
+    expected = _encounters(austin.reference.rows, "bus-8854", 800)
+    assert len(expected) > 1000
+    assert told == expected
 
 
 # --- what goes in ----------------------------------------------------------------------------------

@@ -1,11 +1,9 @@
 """Replay looks at few bindings for each fix, and finds what looking at all of them finds."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matcher.anchors import Anchor, anchor_zone
-from matcher.errors import SelectorNotSupported
 from matcher.evaluation import Rule, expire, fold
 from matcher.events import Event
 from matcher.once import Mode, OnceState, Service, Tos
@@ -168,7 +166,42 @@ def test_a_zone_that_was_passed_through_is_found_by_the_way_to_the_fix():
     assert Replay(tree, Service(), ReplayZones(SHAPES, tree)).take(trace) == []
 
 
-def test_distances_are_refused():
-    tree = parse_selector("(van) within (SYSTEM.a) OR NOT (van) distance (200, bus)")
-    with pytest.raises(SelectorNotSupported, match="distance"):
-        Replay(tree, Service(), ReplayZones(SHAPES, tree))
+def test_distances_are_told_with_the_other_object():
+    tree = parse_selector("(van) distance (2000, *) OR (van) within (SYSTEM.a)")
+    trace = [
+        Event(ts=1000, loc=(5.0, 5.0), oid="Van"),
+        Event(ts=2000, loc=(5.0, 5.01), oid="bus"),
+        Event(ts=3000, loc=(5.0, 6.0), oid="bus"),
+        Event(ts=4000, loc=(1.0, 1.0), oid="van"),
+        Event(ts=5000, loc=(5.0, 6.0), oid="tram"),
+        Event(ts=400_000, loc=(1.0, 1.0), oid="bus"),  # nobody knows any more where the van is
+    ]
+    replay = Replay(tree, Service(), ReplayZones(SHAPES, tree), [event.oid for event in trace])
+    told = [(each.oid, each.ts, each.target, each.mode, each.loc) for each in replay.take(trace) + replay.end()]
+    assert told == [
+        ("Van", 2000, "bus", Mode.ENTER, (5.0, 5.0)),
+        ("Van", 3000, "bus", Mode.LEAVE, (5.0, 5.0)),
+        ("Van", 4000, "SYSTEM.a", Mode.ENTER, (1.0, 1.0)),
+    ]
+    sent = replay.counts.messages
+    assert (sent.server, sent.device, sent.dispatch) == (6, 7, 3)
+
+
+def test_a_distance_may_be_a_condition_on_a_zone():
+    tree = parse_selector("(van) within (SYSTEM.a) AND NOT (van) distance (2000, bus)")
+    trace = [
+        Event(ts=1000, loc=(1.0, 1.0), oid="bus"),
+        Event(ts=2000, loc=(1.0, 1.0), oid="van"),
+        Event(ts=3000, loc=(1.0, 3.0), oid="bus"),
+        Event(ts=4000, loc=(3.0, 3.0), oid="van"),
+    ]
+    replay = Replay(tree, Service(), ReplayZones(SHAPES, tree), ["bus", "van"])
+    told = [(each.oid, each.ts, each.target, each.mode) for each in replay.take(trace)]
+    assert told == [("van", 3000, "SYSTEM.a", Mode.ENTER), ("van", 4000, "SYSTEM.a", Mode.LEAVE)]
+
+
+def test_who_is_not_in_the_trace_is_near_to_nobody():
+    tree = parse_selector("(van) distance (2000, bus)")
+    replay = Replay(tree, Service(), ReplayZones(SHAPES, tree), ["tram"])
+    assert replay.take([Event(ts=1000, loc=(1.0, 1.0), oid="tram")]) == []
+    assert replay.counts.messages.dispatch == 0
