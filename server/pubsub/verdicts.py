@@ -144,8 +144,11 @@ class _Asking:
         self._work, self._world, self._entry, self._thing = work, world, entry, thing
         self._is_owner = owner_id == asker_id
         self._follows = world.allows(owner_id, asker_id, Operation.POSITION)
-        self._knows_edges = self._follows or all(
-            world.allows(owner_id, asker_id, operation) for operation in (Operation.ENTER, Operation.LEAVE)
+        # `first` has one edge, which was told if there was one.
+        self._knows_edges = (
+            self._follows
+            or entry.service.tos is Tos.FIRST
+            or all(world.allows(owner_id, asker_id, operation) for operation in (Operation.ENTER, Operation.LEAVE))
         )
 
     def verdict(self, rule: Rule[BindingKey], event: Event) -> Verdict:
@@ -168,7 +171,7 @@ class _Asking:
         if depends_on_others(rule.condition):
             return self._verdict_on_pair(rule, target, state, event)
         if not self._follows:
-            state = interrupted(state)
+            state = interrupted(state) if self._knows_edges else _START
         last = thing.last if self._follows else None
         edges = [each.edge for each in fold([rule], {rule.key: state}, last, event, self._world).edges]
         return self._judged(rule, target, state, event, edges, self._world)

@@ -337,14 +337,27 @@ def test_who_is_told_of_edges_does_not_learn_when_it_was_last_seen_or_that_it_dw
         assert (verdict["reason"], verdict["until"]) == ("dwell_running", format_instant(ts + 120_000))
 
 
-def test_who_is_told_of_enters_only_does_not_learn_whether_it_is_inside(acme: Person, shop: Person) -> None:
+@pytest.mark.parametrize("hysteresis_m", [0, 1000])
+def test_who_is_told_of_enters_only_does_not_learn_whether_it_is_inside(
+    acme: Person, shop: Person, hysteresis_m: float
+) -> None:
     acme.grant(shop, "enter")
-    shop.subscribe("s", f"('{acme.name}/van') within ({shop.name}.Mall)", modes=["enter"])
+    selector = f"('{acme.name}/van') within ({shop.name}.Mall)"
+    shop.subscribe("s", selector, modes=["enter"], hysteresis_m=hysteresis_m)
     answers = []
     for minute, lon in enumerate((0.5, 5)):
         acme.publish(fix(acme, minute, lon))
-        answers.append([why(shop, fix(acme, 9, at)) for at in (0.5, 5)])
+        answers.append([why(shop, fix(acme, 9, at)) for at in (0.5, 0.999, 1.001, 5)])
     assert answers[0] == answers[1]
+
+
+def test_of_first_an_enter_is_all_there_is_to_know(acme: Person, shop: Person) -> None:
+    acme.grant(shop, "enter")
+    shop.subscribe("s", f"('{acme.name}/van') within ({shop.name}.Mall)", tos="first")
+    acme.publish(fix(acme, 0, 5))
+    assert why(shop, fix(acme, 1))[0]["reason"] == "fired"
+    acme.publish(fix(acme, 1))
+    assert why(shop, fix(acme, 2))[0]["reason"] == "finished"
 
 
 def test_a_subscription_of_somebody_else_is_not_explained(acme: Person, shop: Person) -> None:
