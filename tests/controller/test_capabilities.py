@@ -20,6 +20,8 @@ _FAST = Compare(CompareOp.GT, Name("speed"), Literal(3))
         (_INSIDE, Service(tos=Tos.EVERY), "every within"),
         (_INSIDE, Service(tos=Tos.FIRST), "first within"),
         (Const(True), Service(), "conditions"),
+        (_INSIDE, Service(hysteresis_m=5), "dead_band within"),
+        (_INSIDE, Service(unc_factor=1, crossing=True), "crossing dead_band within"),
     ],
 )
 def test_a_binding_needs_what_it_uses(condition, service, needed):
@@ -29,4 +31,5 @@ def test_a_binding_needs_what_it_uses(condition, service, needed):
 def test_our_own_agent_can_do_everything():
     everything = And((_INSIDE, _FAST))
     for tos in Tos:
-        assert needed_capabilities(everything, Service(tos=tos, dwell_s=1)) <= set(CAPABILITIES)
+        service = Service(tos=tos, dwell_s=1, hysteresis_m=5, crossing=True)
+        assert needed_capabilities(everything, service) <= set(CAPABILITIES)
