@@ -14,7 +14,7 @@ Python keys; and one fix at a time.
 
 Before anything is timed, the pairs must be those of the tree for all polygons (where they differ, the zone's own test
 decides), and for some fixes those of the zones' own tests for all zones. Times are CPU time of the thread, the best of
-some rounds in which all take turns; of single fixes wall time, each by itself.
+five rounds after one to warm up; of single fixes wall time, each by itself.
 """
 
 import math
@@ -228,14 +228,14 @@ def _one_by_one(tree: Any, points: NDArray[Any]) -> None:
 
 
 def _timed(ways: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
-    """Microseconds for a point: the best of some rounds, of which the first warms up."""
+    """Microseconds for a point: the best of some rounds, after one that warms up."""
     best = dict.fromkeys(ways, math.inf)
-    for turn in range(_ROUNDS + 1):
-        for name, (run, count) in ways.items():
+    for name, (run, count) in ways.items():
+        run()
+        for _ in range(_ROUNDS):
             began = thread_time()
             run()
-            if turn:
-                best[name] = min(best[name], (thread_time() - began) / count * 1e6)
+            best[name] = min(best[name], (thread_time() - began) / count * 1e6)
     return best
 
 

@@ -69,7 +69,7 @@ COVERS, EDGES, RECTANGLE, CIRCLE, PLAIN = 0, 1, 2, 3, 4
 KIND_BIT, INSIDE_BIT, COUNT_BIT = 32, 36, 40
 SLOT_MASK = (1 << 32) - 1
 
-_MOST = 20  # points in a cell; a figure counts as three
+_MOST = 20  # points in a cell; a figure counts as six
 _SLACK = 1e-9  # degrees; the coordinates of cells are rounded by less than 1e-13
 _FLATTENING = 1 / 298.257223563
 _POLAR = (1 - _FLATTENING) ** 2
@@ -322,7 +322,7 @@ def _is_crowded(records, pool, spent, budget, record):
         at += 1 + 2 * count
         if kind == COVERS:
             continue
-        cost = count if kind == EDGES else 3
+        cost = count if kind == EDGES else 6
         total += cost
         slot = word & SLOT_MASK
         if kind != PLAIN and spent[slot] < budget[slot]:

@@ -1,7 +1,7 @@
 """Which zones cover a point: the search in the cells of `matcher.engines.cells`, compiled.
 
-An answer is certain or it is none. An edge so near that rounding could decide, a rim nearer than a centimetre, and a
-point on the antimeridian or a pole, where places have several names, are handed back as doubts, a complement of the
+An answer is certain or it is none. An edge so near that rounding could decide, a rim nearer than half a centimetre, and
+a point on the antimeridian or a pole, where places have several names, are handed back as doubts, a complement of the
 slot each, and the plain code decides them.
 """
 
@@ -35,7 +35,7 @@ MANY_NAMES = np.iinfo(np.int64).min  # stands for all zones that reach an end of
 _A = 6378137.0
 _F = 1 / 298.257223563
 _B = _A * (1 - _F)
-_MARGIN_M = 0.01  # Vincenty's formula is off by less than 0.5 mm
+_MARGIN_M = 0.005  # ten times what Vincenty's formula is off by
 _ROUNDS = 30
 _ABREAST = 32  # points
 _LINE = 8  # words in a line of the cache
@@ -115,12 +115,9 @@ def find(records, pool, figures, lon, lat, row, rows, found, count):
     x, y = cell_of(lon + 180.0), cell_of(lat + 90.0)
     record, shift = np.int64(0), TOP
     while records[record, 0]:
-        start, used = records[record, 1], records[record, 2]
-        if count + used > len(found):
+        count = _find_covering(records, pool, record, row, rows, found, count)
+        if count < 0:
             return _FULL
-        for at in range(start, start + used):
-            rows[count], found[count] = row, pool[at]
-            count += 1
         shift -= BITS
         record = _part(records[record, 0], x, y, shift)
     return _find_in_cell(
@@ -137,6 +134,18 @@ def _is_plain(lon, lat):
 @njit(inline="always", cache=True)
 def _part(block, x, y, shift):
     return np.int64(block) + ((y >> shift) & (FAN - 1)) * FAN + ((x >> shift) & (FAN - 1))
+
+
+@njit(inline="always", cache=True)
+def _find_covering(records, pool, record, row, rows, found, count):
+    """The same for the entries of a cell that is divided: zones that cover all of it."""
+    start, used = records[record, 1], records[record, 2]
+    if count < 0 or count + used > len(found):
+        return np.int64(_FULL)
+    for at in range(start, start + used):
+        rows[count], found[count] = row, pool[at]
+        count += 1
+    return np.int64(count)
 
 
 @njit(inline="always", cache=True)
@@ -203,7 +212,8 @@ def find_many(records, pool, figures, lons, lats, row, rows, found):
     xs, ys = np.empty(_ABREAST, np.int64), np.empty(_ABREAST, np.int64)
     cells, shifts = np.empty(_ABREAST, np.int64), np.empty(_ABREAST, np.int64)
     going = np.empty(_ABREAST, np.int64)
-    simple = np.empty(_ABREAST, np.bool_)  # nothing was found on the way
+    passed = np.empty((_ABREAST, TOP // BITS), np.int64)  # the cells on the way that zones cover
+    many_passed = np.empty(_ABREAST, np.int64)  # -1: the point has several names
     floats = pool.view(np.float64)
     is_large = len(pool) > _CACHED
     touched = 0
@@ -212,11 +222,11 @@ def find_many(records, pool, figures, lons, lats, row, rows, found):
         abreast = min(_ABREAST, len(lons) - row)
         still = 0
         for i in range(abreast):
-            simple[i] = False
+            many_passed[i] = -1
             if _is_plain(lons[row + i], lats[row + i]):
                 xs[i], ys[i] = cell_of(lons[row + i] + 180.0), cell_of(lats[row + i] + 90.0)
                 cells[i] = 0
-                simple[i] = True
+                many_passed[i] = 0
                 going[still] = i
                 still += 1
         shift = TOP
@@ -227,7 +237,8 @@ def find_many(records, pool, figures, lons, lats, row, rows, found):
                 cell = cells[i]
                 block, used = records[cell, 0], records[cell, 2]
                 if block:
-                    simple[i] &= used == 0
+                    passed[i, many_passed[i]] = cell
+                    many_passed[i] += used != 0
                     cells[i] = _part(block, xs[i], ys[i], shift - BITS)
                     going[still] = i
                     still += 1
@@ -240,12 +251,17 @@ def find_many(records, pool, figures, lons, lats, row, rows, found):
             shift -= BITS
         for i in range(abreast):
             lon, lat = lons[row], lats[row]
-            if simple[i]:
-                after = _find_in_cell(
-                    records, pool, floats, figures, lon, lat, xs[i], ys[i], cells[i], shifts[i], row, rows, found, count
-                )
-            else:
+            if many_passed[i] < 0:
                 after = find(records, pool, figures, lon, lat, row, rows, found, count)
+            else:
+                after = count
+                for k in range(many_passed[i]):
+                    after = _find_covering(records, pool, passed[i, k], row, rows, found, after)
+                if after >= 0:
+                    after = _find_in_cell(
+                        records, pool, floats, figures, lon, lat, xs[i], ys[i], cells[i], shifts[i],
+                        row, rows, found, after,
+                    )  # fmt: skip
             if after < 0:
                 return count, row, _doubts(found, count), touched
             count = after
