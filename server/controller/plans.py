@@ -5,6 +5,7 @@ own, or its owner said `on_devices`; a binding that needs other geometry is not 
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import cast
 
 import msgspec
@@ -43,7 +44,7 @@ def build_plan(world: World, entry: ObjectEntry) -> FullPlan:
         items[handle] = PlanItem(
             handle=handle,
             condition=cast("DeviceCondition", rename_zones(rule.condition, names)),  # see `Rulebook`
-            service=msgspec.structs.replace(rule.service, stale_s=_ANY.stale_s),  # nothing to a device
+            service=_for_device(rule.service),
             state=state,
             precision=str(rule.precision),
             anchor=None if rule.anchor is None else _anchor(rule, rule.anchor, names),
@@ -55,6 +56,13 @@ def _anchor(rule: Rule[BindingKey], anchor: Anchor, names: Mapping[str, str]) ->
     # Worked out here once and not on every device: it takes a while, and others may come to another result.
     widest_m = anchor.boundary.widest_band_m if rule.service.has_dead_band else 0.0
     return PlanAnchor(names[anchor.zone], widest_m, anchor.since or 0)
+
+
+@lru_cache(maxsize=1024)
+def _for_device(service: Service) -> Service:
+    """With what a device needs to be told: not the age of places, nor what is so without being said."""
+    given = msgspec.structs.asdict(service)
+    return Service(**{name: given[name] for name in given if name != "stale_s" and given[name] != getattr(_ANY, name)})
 
 
 def evaluation_of(world: World, entry: ObjectEntry, rule: Rule[BindingKey], *, has_agent: bool = True) -> Evaluation:

@@ -8,7 +8,7 @@ import pytest
 
 from server.cli.main import main
 from server.store.accounts import authenticate
-from server.store.engine import open_engine
+from server.store.engine import REVISION, open_engine
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def owner_of(url: str, key: str, now: int = 0) -> str | None:
 
 def test_upgrade_says_what_it_reached(sqlite_url: str, capsys: pytest.CaptureFixture[str]):
     assert main(["db", "upgrade", "--database", sqlite_url, "--json"]) == 0
-    assert printed(capsys) == [{"database": sqlite_url, "revision": "0001"}]
+    assert printed(capsys) == [{"database": sqlite_url, "revision": REVISION}]
 
 
 def test_a_new_user_gets_a_key_that_works(database: str, capsys: pytest.CaptureFixture[str]):
