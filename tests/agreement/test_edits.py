@@ -66,8 +66,8 @@ def histories(draw: st.DrawFn, max_steps: int = 16, *, at_boundary: bool = False
     times = st.tuples(st.just("time"), st.sampled_from([1, 499, 1000, 5000, 61_000]))
     accidents = st.sampled_from([("connect",), ("reopen",), ("restart",)])
     edit = edits(origin, at_boundary=at_boundary)
-    step = st.one_of(fix, fix, fix, times, edit, edit, accidents)
-    return (*begin, *draw(st.lists(step, min_size=6, max_size=max_steps)))
+    step = st.one_of(*[fix] * (7 if at_boundary else 3), times, edit, edit, accidents)
+    return (*begin, *draw(st.lists(step, min_size=10 if at_boundary else 6, max_size=max_steps)))
 
 
 class Pair:
