@@ -412,8 +412,8 @@ class Plain:
                     signed.append((isinstance(term, t.Not), plain, tuple((key, versions.get(key)) for key in zones)))
                 terms.add(tuple(signed))
             new = binding.subscription.new
-            service = (new.tos, binding.subscription.modes, new.dwell_s, new.expires)
-            service += (new.hysteresis_m, new.unc_factor, new.crossing)
+            boundary = (new.hysteresis_m, new.unc_factor, new.crossing)
+            service = (new.tos, binding.subscription.modes, new.dwell_s, new.expires, boundary)
             tasks[binding.subscription.uid, binding.target] = (frozenset(terms), service)
         return tasks
 

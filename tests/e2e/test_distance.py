@@ -340,7 +340,8 @@ async def test_our_own_agent_reports_while_it_is_asked_to(live_server: LiveServe
     mike.publish({"ts": now, "loc": east(0)})
     async with Agent(live_server.url, foo.enrol(), source, state=None) as agent:
         await agent.until_planned()
-        source.push(*east(50), ts=now + 1000)
+        lon, lat = east(50)
+        source.push(lon, lat, ts=now + 1000)
         (enter,) = await asyncio.to_thread(mike.told, wait_s=10)
     assert (enter["target"], enter["target_loc"]) == (foo.name, pytest.approx(east(50)))
     assert agent.counts.traffic.sent["position"].messages == 1

@@ -36,7 +36,8 @@ def service() -> Iterator[Service]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             service.asked.append(dict(self.headers))
-            status, headers, data = 200, {}, json.dumps(service.document).encode()
+            headers: dict[str, str] = {}
+            status, data = 200, json.dumps(service.document).encode()
             if service.answers:
                 status, headers, data = service.answers.pop(0)
             elif service.etag is not None:
