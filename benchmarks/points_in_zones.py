@@ -72,7 +72,9 @@ def measure(
             found = []
             for run in range(1, runs + 1):
                 say(f"Run {run} of {runs} with {count} {kind}.")
-                found.append(measure_once(data, kind, count, msgspec.structs.replace(options, seed=options.seed + run)))
+                found.append(
+                    measure_once(data, kind, count, msgspec.structs.replace(options, seed=options.seed + run - 1))
+                )
             figures[f"{kind}_{count}"] = spread(found)
     return figures
 
