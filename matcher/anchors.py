@@ -37,7 +37,7 @@ class Anchor:
     """The binding's zone, with its boundary.
 
     `widest_m` is the widest band the zone allows, if somebody else has worked it out. Events up to `since` are not
-    looked back at: the subscriber had not asked, or was not allowed to know.
+    looked back at: the subscriber had not asked, or was not allowed to know, or the zone was another.
     """
 
     zone: str

@@ -18,5 +18,6 @@ def anchor_of(world: "World", key: BindingKey, condition: Condition, subscriptio
     if zone is None:
         return None
     owner_id = world.objects[key.object_id].owner_id
-    since = max(subscription.changed, world.permitted_since(owner_id, subscription.subscriber_id))
+    permitted = world.permitted_since(owner_id, subscription.subscriber_id)
+    since = max(subscription.changed, world.zone_changed(zone), permitted)
     return Anchor(zone, world.boundary(zone), since=since)

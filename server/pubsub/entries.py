@@ -49,6 +49,7 @@ class ZoneEntry:
     zone: Zone
     owner_id: int
     place: Place
+    changed: Instant = 0
 
 
 @dataclass

@@ -37,7 +37,7 @@ def load_world(conn: Connection) -> World:
         world.delegations[row.owner_id, row.provider_id] = delegation_from_row(row)
     columns = [column for column in models.Zone.__table__.columns if column.name != "outline"]
     for row in conn.execute(select(*columns)):
-        world.put_zone(zone_from_row(row, world.users[row.owner_id]), row.owner_id)
+        world.put_zone(zone_from_row(row, world.users[row.owner_id]), row.owner_id, row.changed)
     for row in conn.execute(select(models.Subscription.__table__)):
         world.put_subscription(
             SubscriptionEntry(

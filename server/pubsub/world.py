@@ -84,9 +84,9 @@ class World:
 
     # --- zones -------------------------------------------------------------------------------------
 
-    def put_zone(self, zone: Zone, owner_id: int) -> None:
+    def put_zone(self, zone: Zone, owner_id: int, changed: Instant = 0) -> None:
         key = str(zone.id)
-        self.zones[key] = ZoneEntry(zone, owner_id, Place(zone.shape))
+        self.zones[key] = ZoneEntry(zone, owner_id, Place(zone.shape), changed)
         self._zone_ids[owner_id, fold(zone.local)] = key
         self.zones_of.setdefault(owner_id, set()).add(key)
         self.rulebook.fences.put_zone(key, zone.shape)
@@ -114,6 +114,11 @@ class World:
         """0 for one that is written in a selector: such a zone never changes."""
         entry = self.zones.get(zone_id)
         return 0 if entry is None else entry.zone.version
+
+    def zone_changed(self, zone_id: str) -> Instant:
+        """When the zone last became what it is; 0 for one that is written in a selector."""
+        entry = self.zones.get(zone_id)
+        return 0 if entry is None else entry.changed
 
     def may_read_zone(self, entry: ZoneEntry, user_id: int) -> bool:
         return entry.owner_id in (user_id, self.system_id)

@@ -137,7 +137,7 @@ def _remember(work: Work, owner_id: int, new: NewZone, zone_id: int, local: str,
         tags=new.tags,
         on_devices=new.on_devices,
     )
-    work.world.put_zone(zone, owner_id)
+    work.world.put_zone(zone, owner_id, work.now)
     return zone
 
 

@@ -87,6 +87,7 @@ class _Zone:
     version: int
     points: _Points
     tags: frozenset[str]
+    changed: Instant = 0
 
 
 @dataclass
@@ -154,7 +155,7 @@ class Plain:
         old = self.zones.get(name)
         points = _Points(check_shape(shape))
         uid, version = (f"zone {self._uid()}", 1) if old is None else (old.uid, old.version + 1)
-        self.zones[name] = _Zone(uid, version, points, frozenset(tags))
+        self.zones[name] = _Zone(uid, version, points, frozenset(tags), self.clock())
         self._end_dwells(before)
 
     def delete_zone(self, name: str) -> None:
@@ -279,7 +280,9 @@ class Plain:
     def _cross(self, binding: _Binding, event: Event) -> None:
         """Enter and leave for each stay on the way from the last event, both of them outside."""
         points, last, subscription = self._points(binding), self.last, binding.subscription
-        since = max(subscription.changed, 0 if subscription.who == "alice" else self.granted_since)
+        zone_changed = max((zone.changed for zone in self.zones.values() if zone.uid == binding.target), default=0)
+        granted_since = 0 if subscription.who == "alice" else self.granted_since
+        since = max(subscription.changed, zone_changed, granted_since)
         if points is None or last is None or last.loc is None or event.loc is None or last.ts <= since:
             return
         gap_ms = event.ts - last.ts

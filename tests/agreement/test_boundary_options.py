@@ -104,6 +104,20 @@ def test_what_was_crossed_before_the_subscription_is_not_told(mover: Mover) -> N
     assert mover.told == "enter leave"
 
 
+def test_what_was_crossed_before_a_zone_came_was_told_by_the_server_only(mover: Mover) -> None:
+    subscribe(mover, NewSubscription("s", f"('{OID}') within (SYSTEM.#new)", crossing=True))
+    mover.go(WEST)
+    if mover.phone is not None:  # which had no reason to write the last fix down
+        mover.phone.restart()
+        mover.phone.connect()
+    mover.site.put_zone("SYSTEM.a", A, ["new"])
+    mover.talk()
+    mover.go(EAST)
+    assert mover.told == ""
+    mover.go(WEST)
+    assert mover.told == "enter leave"
+
+
 def test_what_was_crossed_during_a_pause_is_not_told(mover: Mover) -> None:
     subscribe(mover, CROSSING)
     mover.go(FAR)
