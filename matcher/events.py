@@ -36,6 +36,11 @@ class Region(msgspec.Struct, frozen=True, dict=True, tag_field="t", tag="region"
         """As relations see it, worked out once however many zones it meets."""
         return from_shape(self.shape)
 
+    @cached_property
+    def related(self) -> dict[int, tuple[PlanarRegion, str]]:
+        """Relations that have been worked out, by the identity of the other region: `matcher.selector.truth` has it."""
+        return {}
+
 
 Value = bool | int | float | str | Time | Located | Region
 

@@ -176,20 +176,36 @@ def depends_on_object(selector: Selector) -> bool:
 
 def _bindings(filters: "Iterable[_Filter]", ids: "_Ids", decided: "Callable[[_Leaf], Condition]") -> tuple[Bound, ...]:
     found: dict[str, list[Condition]] = {}
-    anchored: dict[int, tuple[_Spatial, list[Condition]]] = {}
+    anchored: dict[int, tuple[_Spatial, dict[tuple[int, ...], Condition]]] = {}
+    # Terms are few, and may be long lists; filters repeat them. So each is decided and hashed once, and then a number.
+    made: dict[int, int] = {}
+    numbers: dict[Condition, int] = {}
+    conditions: list[Condition] = []
+
+    def number(term: _Leaf) -> int:
+        key = id(term)
+        if key not in made:
+            condition = decided(term)
+            made[key] = numbers.setdefault(condition, len(conditions))
+            if made[key] == len(conditions):
+                conditions.append(condition)
+        return made[key]
+
     for each in filters:
-        rest = _all(_distinct(decided(term) for term in each.terms if term is not each.anchor))
+        key = _distinct(number(term) for term in each.terms if term is not each.anchor)
         if each.anchor is None:
-            found.setdefault("", []).append(rest)
+            found.setdefault("", []).append(_all(conditions[n] for n in key))
         else:
             anchor = cast("_Spatial", each.anchor.node)
-            anchored.setdefault(id(anchor), (anchor, []))[1].append(rest)
+            rests = anchored.setdefault(id(anchor), (anchor, {}))[1]
+            if key not in rests:
+                rests[key] = _all(conditions[n] for n in key)
     # What else has to hold is joined once for each anchor, not for each of its targets, of which there may be many.
     for anchor, rests in anchored.values():
-        rest = _any(_distinct(rests))
+        rest = _any(_distinct(rests.values()) if len(rests) > 1 else rests.values())
         for target in ids.targets(anchor):
             found.setdefault(target, []).append(_all((_at(anchor, (target,)), rest)))
-    return tuple(Bound(target, _any(_distinct(conditions))) for target, conditions in found.items())
+    return tuple(Bound(target, _any(_distinct(each) if len(each) > 1 else each)) for target, each in found.items())
 
 
 def inline_zones(selector: Selector) -> dict[str, InlineZone]:
@@ -275,8 +291,10 @@ class _Filter(NamedTuple):
 @lru_cache(maxsize=1024)
 def _filters(selector: Selector) -> tuple[_Filter, ...]:
     check_filters(selector)
-    written_out = (_distinct(terms) for terms in _disjuncts(selector, negated=False))
-    return tuple(map(_filter, _distinct(written_out)))
+    numbers: dict[_Leaf, int] = {}  # a term is hashed once, however many filters have it
+    numbered = _distinct(_distinct(terms) for terms in _disjuncts(selector, numbers, negated=False))
+    leaves = tuple(numbers)
+    return tuple(_filter(tuple(leaves[number] for number in terms)) for terms in numbered)
 
 
 def _filter(terms: tuple[_Leaf, ...]) -> _Filter:
@@ -293,15 +311,16 @@ def _can_anchor(term: _Leaf) -> bool:
     return not (term.negated or (isinstance(term.node, Relate) and term.node.relation is Relation.DISJOINT))
 
 
-def _disjuncts(node: Selector, *, negated: bool) -> list[tuple[_Leaf, ...]]:
+def _disjuncts(node: Selector, numbers: dict[_Leaf, int], *, negated: bool) -> list[tuple[int, ...]]:
+    """The filters, as numbers of terms."""
     if isinstance(node, Not):
-        return _disjuncts(cast("Selector", node.item), negated=not negated)
+        return _disjuncts(cast("Selector", node.item), numbers, negated=not negated)
     if not isinstance(node, (And, Or)):
-        return [(_Leaf(node, negated, _folded_oids(node)),)]
-    parts = [_disjuncts(cast("Selector", item), negated=negated) for item in node.items]
+        return [(numbers.setdefault(_Leaf(node, negated, _folded_oids(node)), len(numbers)),)]
+    parts = [_disjuncts(cast("Selector", item), numbers, negated=negated) for item in node.items]
     if isinstance(node, Or) is not negated:
         return [each for part in parts for each in part]
-    product: list[tuple[_Leaf, ...]] = [()]
+    product: list[tuple[int, ...]] = [()]
     for part in parts:
         product = [left + right for left in product for right in part]
     return product

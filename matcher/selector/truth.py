@@ -31,6 +31,7 @@ from matcher.events import Event, Located, Region, Value
 from matcher.footprints import own_region
 from matcher.globe import relate_on_globe
 from matcher.places import Neighbourhood, Places
+from matcher.planar import PlanarRegion
 from matcher.selector.like import like
 from matcher.selector.tree import (
     And,
@@ -112,10 +113,21 @@ def _related(node: Related, event: Event, places: Places) -> bool | None:
         return None
     if type(value) is not Region:
         return False
-    region, relation = value.planar, node.relation
+    relation = node.relation
     if relation is Relation.DISJOINT:
-        return all(relate_on_globe(region, places.region(zone)) is relation for zone in node.zones)
-    return any(relate_on_globe(region, places.region(zone)) is relation for zone in node.zones)
+        return all(_relation(value, places.region(zone)) == relation for zone in node.zones)
+    return any(_relation(value, places.region(zone)) == relation for zone in node.zones)
+
+
+def _relation(region: Region, zone: PlanarRegion) -> str:
+    """Worked out once for an event: filters ask the same again and again, and it is the dearest of all questions."""
+    known = region.related
+    found = known.get(id(zone))  # which is the zone's own as long as it is kept here
+    if found is None:
+        if len(known) >= _MOST_RELATED:
+            known.clear()
+        found = known[id(zone)] = (zone, relate_on_globe(region.planar, zone))
+    return found[1]
 
 
 def _near(node: Near, event: Event, places: Places) -> bool | None:
@@ -226,6 +238,7 @@ def _compared(op: CompareOp, left: Value | None, right: Value | None) -> bool | 
     return _OPERATORS[op](left, right)
 
 
+_MOST_RELATED = 1024  # relations kept with an event's region
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _NUMBERS = frozenset({int, float})  # by exact type: a boolean is no number
 _KINDS: dict[type, str] = {int: "number", float: "number", str: "string", bool: "boolean", Time: "time"}

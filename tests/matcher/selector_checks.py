@@ -1,13 +1,14 @@
 """What has to hold for one selector, drawn at random or broken at random; the tests differ in how many they try."""
 
 import time
+from functools import cache
 from random import Random
 
 import msgspec
 import pytest
 
 from matcher.errors import SelectorError, SelectorNotSupported, SelectorTooComplex, SelectorTooLong
-from matcher.events import Event
+from matcher.events import Event, Region
 from matcher.planar import Box, PlanarRegion, from_shape
 from matcher.relations import relate
 from matcher.selector import tree as t
@@ -166,13 +167,18 @@ _LONG_TEXT = "a" * 16_000  # as long as an event's may be
 
 
 class Everywhere(Covering):
-    """Every zone covers every point, and everybody is near."""
+    """Every zone covers every point, has a region of its own, and everybody is near."""
+
+    @cache  # noqa: B019 - there is one, for as long as the tests run
+    def region(self, zone: str) -> PlanarRegion:
+        return from_shape(_BOX)
 
     def is_near(self, others: tuple[str, ...], metres: float) -> bool | None:
         return True
 
 
-_EVERYWHERE = Everywhere(lambda zone, point: True, Rectangle((0.0, 0.0, 2.0, 2.0)))
+_BOX = Rectangle((0.0, 0.0, 2.0, 2.0))
+_EVERYWHERE = Everywhere(lambda zone, point: True)
 
 
 def draw_broken(rng: Random) -> tuple[str, str, Event]:
@@ -188,6 +194,9 @@ def draw_broken(rng: Random) -> tuple[str, str, Event]:
 def answer_to(text: str, event: Event) -> Answer:
     """Parse it, write it, bind it and evaluate it, or be told what is wrong with it; anything else is a failure."""
     parse_selector.cache_clear()
+    for value in event.pairs.values():
+        if isinstance(value, Region):
+            value.related.clear()
     began = time.process_time()
     try:
         selector = parse_selector(text)

@@ -13,8 +13,8 @@ class Covering:
 
     def __init__(self, covers: Callable[[str, Point], bool], shape: Shape | None = None) -> None:
         self.covers = covers
-        self._shape = shape
+        self._region = None if shape is None else from_shape(shape)
 
     def region(self, zone: str) -> PlanarRegion:
-        assert self._shape is not None, zone
-        return from_shape(self._shape)
+        assert self._region is not None, zone
+        return self._region
