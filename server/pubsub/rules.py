@@ -86,8 +86,11 @@ class Rulebook:
         watch = self._watches.get(object_id)
         if watch is None:
             watch = self._watches[object_id] = self._watch(object_id)
+        live = self._world.live.get(object_id, ())
+        if not live and not zones and not len(self.candidates):
+            return watch.standing  # as most fixes are: in no zone, and never were
         chosen: dict[Key, Rule[BindingKey] | None] = {}
-        for key in self._world.live.get(object_id, ()):
+        for key in live:
             rule = watch.fences.get(key)
             at = (key.subscription_id, key.target)
             chosen[at] = self._made(watch, object_id, at) if rule is None else rule
