@@ -102,7 +102,7 @@ class _Reader:
         point = self._number(), self._number()
         if self._kind == "number":
             raise CoordinateNotFlat(
-                f"The position {_pair(point)} {self._token} has a third coordinate; positions are lon and lat only.",
+                f"The position {_pair(point)} {self._token[:40]} has a third coordinate; positions are lon and lat only.",
                 hint=_HINT,
                 lon=point[0],
                 lat=point[1],
@@ -111,7 +111,7 @@ class _Reader:
 
     def _number(self) -> float:
         if self._kind == "word" and self._token.lower() in ("nan", "inf", "infinity"):
-            raise CoordinateInvalid(f"{self._token} is not a finite number.", hint="Give lon and lat in degrees.")
+            raise CoordinateInvalid(f"{self._token[:40]} is not a finite number.", hint="Give lon and lat in degrees.")
         if self._kind != "number":
             raise self._fault("a number")
         number = float(self._token)

@@ -97,3 +97,9 @@ def test_what_is_quoted_from_a_selector_can_be_printed() -> None:
     assert error.sentence.isprintable()
     error = refusal("a = 1 '\x1b[31m'")
     assert error.sentence == "Expected AND, OR or the end after '1' at column 7, but found '\\u{1b}[31m'."
+
+
+@pytest.mark.parametrize("number", ["9" * 4000, "1e999", "9" * 4000 + "e9"], ids=["long", "infinite", "both"])
+def test_a_third_number_in_a_shape_is_not_repeated_at_length(number: str) -> None:
+    for shape in (f"POLYGON((0 0 {number}, 1 0, 1 1, 0 0))", f"POLYGON((0 {number}, 1 0, 1 1, 0 0))"):
+        assert len(refusal(f"(mike) within ({shape})").sentence) < 300
