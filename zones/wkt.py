@@ -101,8 +101,9 @@ class _Reader:
     def _point(self) -> Point:
         point = self._number(), self._number()
         if self._kind == "number":
+            third = self._token[:40]
             raise CoordinateNotFlat(
-                f"The position {_pair(point)} {self._token[:40]} has a third coordinate; positions are lon and lat only.",
+                f"The position {_pair(point)} {third} has a third coordinate; positions are lon and lat only.",
                 hint=_HINT,
                 lon=point[0],
                 lat=point[1],
