@@ -148,6 +148,15 @@ def test_its_numbers_are_those_that_were_measured():
         f"| {figures('million_constraints')['peak_gib']['median']} GiB |",
         f"| {pairs['pairs']:,} pairs, {pairs['wrong']} wrong |",
     ]
+    places = [figures("points_in_zones")[kind] for kind in ("areas_100000", "overlapping_100000")]
+    published = figures("published_batches")["large"]
+    expected += [
+        "| " + ", ".join(f"{each['ours_us']['median']:.2f}" for each in places) + " µs |",
+        f"| {listed(places, 'strtree_one_by_one_to_ours')} and {listed(places, 'strtree_bulk_to_ours')} times as long |",
+        f"| {published['one_subscription']['server_cpu_us_per_fix']['median']:.0f} µs |",
+        f"| {published['in_process']['fix_us']['p99']['median']:.0f} µs |",
+        f"| {figures('distance_edges')['large']['fixes_per_second']['median']:,} fixes/s |",
+    ]
     for database, words in (("sqlite", "under {} kill -9"), ("postgis", "on PostGIS, {} kills")):
         siege = figures(f"kill9_{database}")
         assert (siege["notifications"], siege["lost"], siege["doubled"]) == (10_000, 0, 0)
