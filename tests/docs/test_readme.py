@@ -152,7 +152,8 @@ def test_its_numbers_are_those_that_were_measured():
     published = figures("published_batches")["large"]
     expected += [
         "| " + ", ".join(f"{each['ours_us']['median']:.2f}" for each in places) + " µs |",
-        f"| {listed(places, 'strtree_one_by_one_to_ours')} and {listed(places, 'strtree_bulk_to_ours')} times as long |",
+        f"| {listed(places, 'strtree_one_by_one_to_ours')} and "
+        f"{listed(places, 'strtree_bulk_to_ours')} times as long |",
         f"| {published['one_subscription']['server_cpu_us_per_fix']['median']:.0f} µs |",
         f"| {published['in_process']['fix_us']['p99']['median']:.0f} µs |",
         f"| {figures('distance_edges')['large']['fixes_per_second']['median']:,} fixes/s |",
