@@ -1,9 +1,9 @@
 """/v1/subscriptions: what a subscriber wants to know, under an id of the subscriber's choice."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from matcher.instants import format_instant, parse_instant
@@ -109,17 +109,17 @@ async def delete_by_name(name: str, caller: Caller, node: TheNode) -> Response:
     return Response(status_code=204)
 
 
+def _page(
+    node: TheNode, limit: int = 100, after: str | None = None, oid: str | None = None, target: str | None = None
+) -> Page:
+    return Page(max(1, min(limit, node.settings.max_page)), after, None if oid is None else fold(oid), target)
+
+
+APage = Annotated[Page, Depends(_page)]
+
+
 @router.get("/subscriptions/{name}/explain", summary="Who evaluates what, and what is over, as far as you may know")
-async def explain_bindings(
-    name: str,
-    caller: Caller,
-    node: TheNode,
-    limit: int = 100,
-    after: str | None = None,
-    oid: str | None = None,
-    target: str | None = None,
-) -> Response:
-    page = _page(node.settings.max_page, limit, after, oid, target)
+async def explain_bindings(name: str, caller: Caller, node: TheNode, page: APage) -> Response:
     return answer(await node.run(explain_subscription, caller, name, page))
 
 
@@ -138,26 +138,13 @@ async def explain_why(
     target: str | None = None,
 ) -> Response:
     (event,) = await read_events(request, caller, node, most=1)
-    page = _page(node.settings.max_page, limit, after, None, target)
+    page = _page(node, limit, after, None, target)
     return answer(await node.run(explain_event, caller, name, event, page))
 
 
 @router.get("/subscriptions/{name}/state", summary="Who is inside now, and since when, as far as you may know")
-async def read_state(
-    name: str,
-    caller: Caller,
-    node: TheNode,
-    limit: int = 100,
-    after: str | None = None,
-    oid: str | None = None,
-    target: str | None = None,
-) -> Response:
-    page = _page(node.settings.max_page, limit, after, oid, target)
+async def read_state(name: str, caller: Caller, node: TheNode, page: APage) -> Response:
     return answer(await node.run(read_standing, caller, name, page))
-
-
-def _page(most: int, limit: int, after: str | None, oid: str | None, target: str | None) -> Page:
-    return Page(max(1, min(limit, most)), after, None if oid is None else fold(oid), target)
 
 
 def show_subscription(entry: SubscriptionEntry) -> dict[str, Any]:
