@@ -11,8 +11,9 @@ from matcher.events import Event
 from matcher.once import Instant, OnceState, Service
 from matcher.places import Places
 from matcher.proximity import Nearing, Nearings, Proximity, Tie
-from matcher.selector.binding import ZoneDirectory, bind, distances
+from matcher.selector.binding import ZoneDirectory, bind
 from matcher.selector.conditions import depends_on_others
+from matcher.selector.mentions import distances
 from matcher.selector.tree import Selector
 from zones.names import fold
 

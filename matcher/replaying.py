@@ -27,9 +27,10 @@ from matcher.places import Place
 from matcher.planar import PlanarRegion
 from matcher.proximity import Nearing
 from matcher.replayed_distances import ReplayedDistances
-from matcher.selector.binding import bind, depends_on_object, inline_zones
+from matcher.selector.binding import bind
 from matcher.selector.conditions import depends_on_others
 from matcher.selector.format import format_zone_ref
+from matcher.selector.mentions import depends_on_object, inline_zones
 from matcher.selector.tree import Condition, Const, NamedZone, Selector, ZoneSet, ZoneTag
 from zones.boundaries import Boundary
 from zones.covers import prepare

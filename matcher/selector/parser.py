@@ -23,9 +23,9 @@ import lark
 from lark import Lark, Token
 
 from matcher.errors import SelectorInvalid, SelectorTooLong
-from matcher.selector.binding import check_filters
 from matcher.selector.builder import MAX_DEPTH, MAX_TERMS, Builder, Part, as_condition
 from matcher.selector.expected import unexpected
+from matcher.selector.filters import check_filters
 from matcher.selector.tokens import tokenize
 from matcher.selector.tree import Selector
 

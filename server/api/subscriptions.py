@@ -115,11 +115,11 @@ def _page(
     return Page(max(1, min(limit, node.settings.max_page)), after, None if oid is None else fold(oid), target)
 
 
-APage = Annotated[Page, Depends(_page)]
+_APage = Annotated[Page, Depends(_page)]
 
 
 @router.get("/subscriptions/{name}/explain", summary="Who evaluates what, and what is over, as far as you may know")
-async def explain_bindings(name: str, caller: Caller, node: TheNode, page: APage) -> Response:
+async def explain_bindings(name: str, caller: Caller, node: TheNode, page: _APage) -> Response:
     return answer(await node.run(explain_subscription, caller, name, page))
 
 
@@ -143,7 +143,7 @@ async def explain_why(
 
 
 @router.get("/subscriptions/{name}/state", summary="Who is inside now, and since when, as far as you may know")
-async def read_state(name: str, caller: Caller, node: TheNode, page: APage) -> Response:
+async def read_state(name: str, caller: Caller, node: TheNode, page: _APage) -> Response:
     return answer(await node.run(read_standing, caller, name, page))
 
 

@@ -13,8 +13,8 @@ from matcher.once import Mode, Tos
 from matcher.region_features import IdDuplicate, named
 from matcher.replaying import Counts, Replay, ReplayZones, Told
 from matcher.selector.attributes import attributes_in
-from matcher.selector.binding import distances, zone_refs
 from matcher.selector.format import format_zone_ref
+from matcher.selector.mentions import distances, zone_refs
 from matcher.selector.parser import parse_selector
 from matcher.selector.tree import InlineZone, NamedZone, Selector
 from server.cli.files import FileUnreadable, read_file

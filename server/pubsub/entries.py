@@ -7,7 +7,7 @@ import msgspec
 from matcher.events import Event
 from matcher.once import Instant, Mode, Service, Tos
 from matcher.places import Place
-from matcher.selector.binding import (
+from matcher.selector.mentions import (
     depends_on_object,
     distances,
     inline_zones,

@@ -13,8 +13,8 @@ from agent_sdk.protocol.evaluators import Evaluator, Why
 from matcher.compilation import compile_condition
 from matcher.evaluation import Rule
 from matcher.once import OnceState, Service, is_finished, is_over
-from matcher.selector.binding import distances, written_out, zone_refs
 from matcher.selector.format import format_selector, format_zone_ref
+from matcher.selector.mentions import distances, written_out, zone_refs
 from matcher.selector.tree import NamedZone, Selector
 from privacy.policies import Operation
 from server.controller.plans import evaluation_of

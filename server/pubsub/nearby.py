@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from matcher.evaluation import Rule
 from matcher.once import Instant, Mode
 from matcher.proximity import Proximity, Tie
-from matcher.selector.binding import Bound, bind, distances
+from matcher.selector.binding import Bound, bind
 from matcher.selector.conditions import depends_on_others, leaves, zones_in
+from matcher.selector.mentions import distances
 from matcher.selector.tree import Near
 from privacy.policies import Operation
 from server.pubsub.entries import (

@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import delete, insert, update
 
 from matcher.once import Instant, Mode, Service, Tos
-from matcher.selector.binding import is_anchored_within, zone_refs
+from matcher.selector.mentions import is_anchored_within, zone_refs
 from matcher.selector.parser import parse_selector
 from matcher.selector.tree import InlineZone, NamedZone, Selector, ZoneRef
 from server.errors import ObjectNotFound, OptionInvalid, SubscriptionNotFound, UserNotFound

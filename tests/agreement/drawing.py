@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from matcher.events import Event, Region
 from matcher.once import Mode, Tos
-from matcher.selector.binding import is_anchored_within
 from matcher.selector.format import format_zone_ref
+from matcher.selector.mentions import is_anchored_within
 from matcher.selector.parser import parse_selector
 from matcher.selector.tree import InlineZone, Relation
 from server.pubsub.subscriptions import NewSubscription

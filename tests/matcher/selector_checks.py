@@ -12,8 +12,9 @@ from matcher.events import Event, Region
 from matcher.planar import Box, PlanarRegion, from_shape
 from matcher.relations import relate
 from matcher.selector import tree as t
-from matcher.selector.binding import Bound, bind, inline_zones, named_oids
+from matcher.selector.binding import Bound, bind
 from matcher.selector.format import format_selector, format_zone_ref
+from matcher.selector.mentions import inline_zones, named_oids
 from matcher.selector.parser import parse_selector
 from matcher.selector.truth import truth
 from tests.matcher.drawing import OIDS, PLACES, REFS, draw_box, draw_event, draw_selector

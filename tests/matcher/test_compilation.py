@@ -10,7 +10,8 @@ from matcher.compilation import ALWAYS, compile_condition
 from matcher.constraints import matches
 from matcher.engine import values_of
 from matcher.planar import from_shape
-from matcher.selector.binding import bind, bind_anybody, depends_on_object
+from matcher.selector.binding import bind, bind_anybody
+from matcher.selector.mentions import depends_on_object
 from matcher.selector.parser import parse_selector
 from matcher.selector.truth import truth
 from tests.matcher.drawing import draw_event, draw_selector

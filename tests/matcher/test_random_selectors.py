@@ -5,7 +5,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcher.selector.binding import bind, named_oids, subjects, zone_refs
+from matcher.selector.binding import bind
+from matcher.selector.mentions import named_oids, subjects, zone_refs
 from tests.matcher.drawing import OIDS, draw_selector
 from tests.matcher.selector_checks import Directory, answer_to, check_text, check_truth, draw_broken
 from zones.names import fold
